@@ -23,7 +23,7 @@ from llm_as_judge.data.split import GroupedSplit, size_of_test, split_rows
 from llm_as_judge.errors import DataError
 from llm_as_judge.plugins import said_by
 from llm_as_judge.types import Domain, Problem
-from llm_as_judge.types.plain import said_if_set
+from llm_as_judge.types.plain import omit_default
 
 Progress = Callable[[str, int, int | None], None]
 """``progress(what, done, total)``; ``total`` is None while it is unknown."""
@@ -81,9 +81,9 @@ class SetReport:
     by_question: bool = False
     """Own rows of one passage or two, of which none could be held out: nearly equal questions alone
     are kept on one side."""
-    remarks: tuple[str, ...] = said_if_set(())
+    remarks: tuple[str, ...] = omit_default(())
     """Lines on own rows that were taken: solutions read as answers, copies, contradictions."""
-    unused: tuple[str, ...] = said_if_set(())
+    unused: tuple[str, ...] = omit_default(())
     """Columns of own rows that nothing reads."""
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from llm_as_judge.types import PROMPT_PRICE, ChatModel, ChatReply, ChatRequest, Usage
-from llm_as_judge.types.plain import said_if_set
+from llm_as_judge.types.plain import omit_default
 
 Role = str
 """``executor``, ``executor NAME`` for one beside the default one, or ``judge``."""
@@ -37,7 +37,7 @@ class Attempt:
     """What it may have used at most, where ``usage`` is not said; nothing, where none was made."""
     prompt_price: float = PROMPT_PRICE
     """Of a prompt token, in tokens that the same model writes."""
-    written_price: float = said_if_set(1.0)
+    written_price: float = omit_default(1.0)
     """Of a written token, in those of the default executor."""
 
     @property

@@ -14,7 +14,7 @@ from llm_as_judge.errors import ContentFilterError, ContextError, EndpointError
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.pool_texts import canonical
 from llm_as_judge.types import ChatReply, Completion, Execution, from_json, to_json
-from llm_as_judge.types.plain import said_if_set
+from llm_as_judge.types.plain import omit_default
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Outcome:
     completions: tuple[Completion, ...] | None = None
     error: str = ""
     too_long: bool = False
-    filtered: bool = said_if_set(False)
+    filtered: bool = omit_default(False)
     attempts: tuple[Attempt, ...] = ()
     """What it was billed for: a replay books the same."""
 

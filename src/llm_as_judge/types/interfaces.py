@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from llm_as_judge.types.plain import said_if_set
+from llm_as_judge.types.plain import omit_default
 from llm_as_judge.types.values import Completion, Json, Problem, PromptFacts, ReplyLogProbs
 
 T = TypeVar("T")
@@ -36,9 +36,9 @@ class ChatRequest:
     """Which of the replies to this text is meant: 0 for the first call with it in a run of a program,
     1 for the second ..., counted from where its environment begins. Equal requests with equal draw
     have one reply, whoever asks."""
-    executor: str = said_if_set("")
+    executor: str = omit_default("")
     """Which of several executors is asked; empty = the default one. Taken off on the way to the model."""
-    top_logprobs: int = said_if_set(0)
+    top_logprobs: int = omit_default(0)
     """Above 0: so many of the likeliest first tokens are asked for, see :attr:`ChatReply.first_token`."""
 
     def later(self, by: int) -> ChatRequest:
@@ -84,12 +84,12 @@ class ChatReply:
     seconds: float = 0.0
     cached: bool = False
     attempts: int = 1
-    shared_prompt: SharedPrompt | None = said_if_set(None)  # noqa: RUF009 - a field
+    shared_prompt: SharedPrompt | None = omit_default(None)  # noqa: RUF009 - a field
     """None: nobody else's."""
-    first_token: Mapping[str, float] | None = said_if_set(None)
+    first_token: Mapping[str, float] | None = omit_default(None)
     """Log-probability, nats, of the likeliest first tokens; None: not asked for, or the endpoint gives
     none."""
-    logprobs: ReplyLogProbs | None = said_if_set(None)  # noqa: RUF009 - a field
+    logprobs: ReplyLogProbs | None = omit_default(None)  # noqa: RUF009 - a field
     """Of the reply's tokens; None: likewise, or of a recording of before they were kept."""
 
 

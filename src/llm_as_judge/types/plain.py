@@ -8,20 +8,20 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
-_SAID_IF_SET = "said if set"
+_OMIT_DEFAULT = "omit default"
 
 
-def said_if_set(default: Any) -> Any:
+def omit_default(default: Any) -> Any:
     """A dataclass field that is left out of the JSON where it has its default: what most values do not
     need stands in none of their files, and in no digest of them."""
-    return dataclasses.field(default=default, metadata={_SAID_IF_SET: True})
+    return dataclasses.field(default=default, metadata={_OMIT_DEFAULT: True})
 
 
 def to_json(value: Any) -> Any:
     """Dataclasses to dicts, tuples to lists, recursively; everything else as it is."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         held = ((f, getattr(value, f.name)) for f in dataclasses.fields(value))
-        return {f.name: to_json(item) for f, item in held if not _is_unsaid(f, item)}
+        return {f.name: to_json(item) for f, item in held if not _is_omitted(f, item)}
     if isinstance(value, Mapping):
         return {key: to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -29,8 +29,8 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def _is_unsaid(field: dataclasses.Field[Any], value: Any) -> bool:
-    return _SAID_IF_SET in field.metadata and bool(value == field.default)
+def _is_omitted(field: dataclasses.Field[Any], value: Any) -> bool:
+    return _OMIT_DEFAULT in field.metadata and bool(value == field.default)
 
 
 def from_json(kind: Any, data: Any) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from llm_as_judge.types.datasets import DatasetInfo, Domain, dataset_info
-from llm_as_judge.types.plain import said_if_set
+from llm_as_judge.types.plain import omit_default
 
 Budget = Literal["low", "middle", "high"]
 """How much calls may cost: a word of the policy's prompt."""
@@ -113,7 +113,7 @@ class Problem:
     """Code: Python sources that raise unless the solution is right. They alone grade, and what of them
     is no visible test, no solver sees."""
     meta: Mapping[str, str] = field(default_factory=dict)
-    spec: AnswerSpec = said_if_set(UNSPECIFIED)  # noqa: RUF009 - a field
+    spec: AnswerSpec = omit_default(UNSPECIFIED)  # noqa: RUF009 - a field
     """How the owner of the row wants its answers compared."""
 
     @property
@@ -204,7 +204,7 @@ class ReplyLogProbs:
     """Listed by the endpoint: those of thoughts, and the one that ends the reply, where it lists them."""
     mean: float
     """Log-probability of the tokens that were drawn."""
-    entropy: float | None = said_if_set(None)
+    entropy: float | None = omit_default(None)
     """Mean over the tokens, of the likeliest ones that the endpoint lists and the rest as one; None: it
     lists the drawn ones alone."""
 
@@ -229,9 +229,9 @@ class OperatorCall:
     cost: float | None = None
     """In written tokens of the default executor: those written, and at its price each prompt that this execution had not asked
     before; all at the price of the executor that was asked. None in files of before it was kept."""
-    executor: str = said_if_set("")
+    executor: str = omit_default("")
     """Which of several executors it asked; empty = the default one."""
-    logprobs: tuple[ReplyLogProbs, ...] = said_if_set(())
+    logprobs: tuple[ReplyLogProbs, ...] = omit_default(())
     """Of its replies in their order; those of an endpoint that gives none are left out."""
 
 
@@ -312,7 +312,7 @@ class Verdict:
     """Of the further runs, as in ``Execution.again``; none in files of before they were kept."""
     confidence: float | None = None
     """Probability of being right, 0..1, where the judge that decided knows one."""
-    kind: AnswerKind | None = said_if_set(None)  # noqa: RUF009 - a field
+    kind: AnswerKind | None = omit_default(None)  # noqa: RUF009 - a field
     """As values of which kind gold answer and answer were compared; None = they were not (code, guard, a judge)."""
 
     @property

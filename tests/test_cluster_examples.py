@@ -119,8 +119,9 @@ def test_a_job_leaves_the_persons_endpoints_alone_and_opens_no_server_to_all(
     jobs = Path(said.with_name("said.config").read_text().strip())
     assert jobs == tmp_path / "logs" / "job_7.config"
     (endpoint,) = load_endpoints(jobs / "aflow_llm.yaml").values()
-    addresses = [f"http://node{n}:{8100 + gpu}/v1" for n in (2, 3) for gpu in range(8)]
-    assert list(endpoint.urls()) == addresses
+    addresses = [f"http://node{n}:{8100 + gpu}" for n in (2, 3) for gpu in range(8)]
+    assert endpoint.base_url == "http://node0:8002/v1"
+    assert f"vllm-router --worker-urls {' '.join(addresses)} --policy" in said.read_text()
     assert "secret" not in (jobs / "aflow_llm.yaml").read_text()
     hosts = re.findall(r"nodelist=(\S+) env VLLM_HOST=(\S+)", said.read_text())
     assert len(hosts) == 1 + len(addresses)

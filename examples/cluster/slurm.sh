@@ -2,7 +2,7 @@
 # Four nodes of eight GPUs under SLURM, from a folder that all of them see:
 #   sbatch --export=ALL,POLICY_WEIGHTS=/models/qwen25-7b examples/cluster/slurm.sh
 # Node 0: learner on its GPUs, the driver, Ray's head. Node 1: eight vLLM replicas of the policy. The
-# others: eight replicas of the executor each. Programs run and are graded on the processors of all.
+# others: eight replicas of the executor each, behind vllm-router on node 0. Programs run and are graded on the processors of all.
 # Not run by us: no SLURM here. `bash -n` and the names of all options are tested.
 #SBATCH --job-name=llm-as-judge
 #SBATCH --nodes=4
@@ -38,9 +38,10 @@ for node in "${EXECUTORS[@]}"; do
   for ((gpu = 0; gpu < GPUS; gpu++)); do
     port=$((8100 + gpu))
     on 1 2 "$node" env VLLM_HOST="$node" VLLM_PORT="$port" bash launch_vllm.sh
-    executors+=("http://$node:$port/v1")
+    executors+=("http://$node:$port")
   done
 done
+on 0 4 "$HEAD" vllm-router --worker-urls "${executors[@]}" --policy cache_aware --host "$HEAD" --port 8002
 join() { local IFS=,; echo "[$*]"; }
 
 # A configuration of the job's own: your config/aflow_llm.yaml, which may hold keys, stays as it is.
@@ -52,11 +53,11 @@ done
 cat > "$LLM_AS_JUDGE_CONFIG/aflow_llm.yaml" <<YAML
 models:
   gpt-oss-120b:
-    base_urls: $(join "${executors[@]}")
+    base_url: http://$HEAD:8002/v1
     api_key: none
     no_proxy: true
 YAML
-for url in "${writers[@]}" "${executors[@]}"; do
+for url in "${writers[@]}" "${executors[@]/%//v1}" "http://$HEAD:8002/v1"; do
   until curl --silent --fail --output /dev/null "$url/models"; do sleep 10; done
 done
 

@@ -63,15 +63,15 @@ def test_probe_of_a_url_says_what_was_seen(
     assert set(report["tokens_per_s"]) == {"1", "2"}
 
 
-def test_probe_of_an_endpoint_asks_every_server_of_it(
+def test_probe_of_an_endpoint_asks_for_the_model_of_its_entry(
     server: FaultEndpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    entry = {"base_urls": [server.url, server.url], "model_name": "inner"}
+    entry = {"base_url": server.url, "model_name": "inner"}
     Path("config/aflow_llm.yaml").write_text(yaml.safe_dump({"models": {"named": entry}}))
     code, out, err = verb(capsys, "models", "probe", "named", "--at-once", "1")
-    assert err.count("tokens a second, up to 1 requests at once") == 2
+    assert err.count("tokens a second, up to 1 requests at once") == 1
     assert code == 0
-    assert out.count(f"inner at {server.url}") == 2
+    assert out.count(f"inner at {server.url}") == 1
     assert "says the tokens used" in out
     assert "failed tries" in out
 

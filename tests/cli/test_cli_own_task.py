@@ -58,7 +58,7 @@ def test_the_file_is_found_by_every_verb_and_lies_over_the_shipped_profile(verb:
     config, shipped = load_config(), load_config("embedded")
     assert config.policy.name == "qwen25-7b"
     assert config.executor.model == "some/model:7b"
-    assert load_endpoints()["some/model:7b"].urls() == ("http://127.0.0.1:9/v1",)
+    assert load_endpoints()["some/model:7b"].base_url == "http://127.0.0.1:9/v1"
     assert (config.data.sets, config.evaluation.sets) == ((), ("mine_math", "mine_qa"))
     assert config.evaluation.limit_per_set is None
     small = shipped.executor
@@ -95,7 +95,7 @@ def test_endpoints_in_a_second_configuration_are_said_to_stand_in_the_file(verb:
     assert "second.yaml: endpoints: found here, wanted in llm-as-judge.yaml" in line
     written("second.yaml", copy[: copy.index("endpoints:")])
     assert verb("data", "stats", "--config", "second.yaml")[0] == 0
-    assert load_endpoints()["some/model:7b"].urls() == ("http://127.0.0.1:9/v1",)
+    assert load_endpoints()["some/model:7b"].base_url == "http://127.0.0.1:9/v1"
 
 
 def test_standard_output_stays_json_where_the_file_is_named(verb: Verbs) -> None:
@@ -299,7 +299,7 @@ def test_a_bare_url_is_asked_for_its_only_model(verb: Verbs) -> None:
     rows()
     with serving("the-one") as url:
         began(verb, executor=url)
-    assert load_endpoints()["the-one"].urls() == (url,)
+    assert load_endpoints()["the-one"].base_url == url
 
 
 def test_init_asks_the_endpoint_whether_it_serves_the_model(verb: Verbs) -> None:
@@ -384,7 +384,7 @@ def test_init_runs_again_over_its_own_file_with_another_executor(verb: Verbs) ->
     assert load_config().executor.model == "other"
     assert "some/model:7b" not in Path("llm-as-judge.yaml").read_text()
     began(verb, executor="other")  # whose entry stands in the file alone
-    assert load_endpoints()["other"].urls() == ("http://127.0.0.1:9/v1",)
+    assert load_endpoints()["other"].base_url == "http://127.0.0.1:9/v1"
     began(verb, "--data-dir", "there", executor="scripted")
     assert load_config().executor.model == "scripted"
 

@@ -42,8 +42,8 @@ def test_an_unset_variable_gives_its_default_and_a_set_one_its_value(
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("{}", "give base_url, or base_urls"),
-        ("{base_url: 'http://a/v1', base_urls: ['http://b/v1']}", "give base_url, or base_urls"),
+        ("{}", "give base_url"),
+        ("{base_urls: ['http://a/v1', 'http://b/v1']}", "start vllm-router before the servers"),
         (
             "{base_url: 'http://a/v1', usd_per_million_promt_tokens: 1}",
             "did you mean 'usd_per_million_prompt_tokens'?",
@@ -105,16 +105,6 @@ def test_a_key_of_the_wrong_type_is_not_shown(tmp_path: Path) -> None:
         ConfigError, match=r"models\.near: api_key: found a value that is not shown"
     ):
         load_endpoints(path)
-
-
-def test_several_servers_may_come_from_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TEST_SECOND", "http://b/v1")
-    path = yaml_file(
-        tmp_path, "models: {near: {base_urls: ['http://a/v1', '${TEST_SECOND}'], api_key: x}}\n"
-    )
-    assert load_endpoints(path)["near"].urls() == ("http://a/v1", "http://b/v1")
 
 
 def test_an_unset_variable_without_default_is_named(

@@ -99,7 +99,7 @@ def test_training_yaml(place: Path, key: str, policy: str) -> None:
 def test_aflow_llm_yaml(place: Path, served: str) -> None:
     (place / "config" / "aflow_llm.yaml").write_text(AFLOW_LLM.format(model_name=served))
     endpoint = load_endpoints()["gpt-oss-120b"]
-    assert (endpoint.urls(), endpoint.model_name) == (("http://localhost:8002/v1",), served)
+    assert (endpoint.base_url, endpoint.model_name) == ("http://localhost:8002/v1", served)
     assert (endpoint.temperature, endpoint.top_p) == (0.0, 1.0)
     assert endpoint.api_key.get_secret_value() == "sk-dummy"
     assert asked_directly(endpoint.base_url, endpoint.no_proxy)

@@ -229,28 +229,6 @@ async def test_requests_in_flight_never_pass_the_limit() -> None:
     assert highest == 3
 
 
-async def test_load_goes_to_all_servers_and_leaves_one_that_fails() -> None:
-    hosts: list[str] = []
-
-    async def serve(request: httpx.Request) -> httpx.Response:
-        hosts.append(request.url.host)
-        await asyncio.sleep(0.005)
-        return refuses(500) if request.url.host == "b.test" else says("4")
-
-    chat = OpenAIChat(
-        "m",
-        ["http://a.test/v1", "http://b.test/v1", "http://c.test/v1"],
-        limits=EndpointLimits(backoff_s=0.001),
-        transport=httpx.MockTransport(serve),
-    )
-    replies = await asyncio.gather(*(chat.chat(ask()) for _ in range(9)))
-    assert {reply.text for reply in replies} == {"4"}
-    assert hosts[:9].count("a.test") == hosts[:9].count("b.test") == 3
-    hosts.clear()
-    await asyncio.gather(*(chat.chat(ask()) for _ in range(6)))
-    assert sorted(hosts) == ["a.test"] * 3 + ["c.test"] * 3
-
-
 async def test_addresses_are_shown_without_credentials(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     chat = OpenAIChat(

@@ -180,7 +180,7 @@ class ChatModels:
         executor = self._config.executor
         return OpenAIChat(
             name,
-            endpoint.urls(),
+            endpoint.base_url,
             api_key=endpoint.api_key.get_secret_value(),
             model_name=endpoint.model_name,
             price=price,

@@ -167,7 +167,7 @@ async def _targets(stack: AsyncExitStack, settings: Config, target: str) -> list
     if target in endpoints:
         found = endpoints[target]
         key, name = found.api_key.get_secret_value(), found.model_name or target
-        return [_Target(url, name, key, found.no_proxy) for url in found.urls()]
+        return [_Target(found.base_url, name, key, found.no_proxy)]
     from llm_as_judge.assembly.chat_models import embedded_weights, start_embedded
 
     if embedded_weights(target):

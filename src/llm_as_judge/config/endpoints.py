@@ -34,9 +34,8 @@ class Endpoint(Section):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
     api_type: Literal["openai"] = Field("openai", description="The protocol.")
-    base_url: str = Field("", description="http://HOST:PORT/v1")
-    base_urls: tuple[str, ...] = Field(
-        (), description="Instead of base_url: several servers of the same model."
+    base_url: str = Field(
+        "", description="http://HOST:PORT/v1; before several servers of a model put vllm-router."
     )
     api_key: SecretStr = Field(
         SecretStr(""), description="Empty: OPENAI_API_KEY; `${NAME}` reads another variable."
@@ -90,10 +89,19 @@ class Endpoint(Section):
         words = {"true": True, "false": False}
         return words.get(value.strip().lower(), value) if isinstance(value, str) else value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _one_server(cls, entry: object) -> object:
+        if isinstance(entry, Mapping) and "base_urls" in entry:
+            raise ValueError(
+                "base_urls is no key any more; start vllm-router before the servers and give base_url"
+            )
+        return entry
+
     @model_validator(mode="after")
     def _whole(self) -> Endpoint:
-        if bool(self.base_url) == bool(self.base_urls):
-            raise ValueError("give base_url, or base_urls for several servers")
+        if not self.base_url:
+            raise ValueError("give base_url")
         prices = (self.usd_per_million_prompt_tokens, self.usd_per_million_completion_tokens)
         if prices.count(None) == 1:
             raise ValueError(
@@ -106,9 +114,6 @@ class Endpoint(Section):
                 "usd_per_million_completion_tokens; give these, too"
             )
         return self
-
-    def urls(self) -> tuple[str, ...]:
-        return self.base_urls or (self.base_url,)
 
 
 class Endpoints(Mapping[str, Endpoint]):

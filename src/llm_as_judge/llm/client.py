@@ -1,7 +1,7 @@
 """A client for any OpenAI-compatible endpoint: executor and judge speak through it.
 
 One place for the limits of an endpoint (requests in flight, per minute, tokens per minute), its
-deadline, retries, replicas and bill. Whatever happens on the wire ends in one of three ways: a
+deadline, retries and bill. Whatever happens on the wire ends in one of three ways: a
 :class:`ChatReply`, an ``EndpointError`` after the last try, or a ``BudgetError`` before the next.
 """
 
@@ -11,7 +11,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +25,7 @@ from llm_as_judge.llm.connection import Connection, answered, post_json, served_
 from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
 from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
 from llm_as_judge.llm.refusals import Unusable
-from llm_as_judge.llm.replicas import RateLimit, Replica, Replicas, asked_directly
+from llm_as_judge.llm.replicas import RateLimit, Replica, asked_directly
 from llm_as_judge.llm.wire import (
     WireReply,
     read_draws,
@@ -42,7 +42,6 @@ log = logging.getLogger(__name__)
 Revive = Callable[[float], Awaitable[bool]]
 
 _NO_SERVER = ("connect", "dropped")
-_SERVER_TROUBLE = (*_NO_SERVER, "timeout")
 _REFUSED = ("http_400", "http_422")
 _ERRORS = {"too_long": ContextError, "content_filter": ContentFilterError}
 _LONGEST_WAIT_S = 60.0
@@ -77,12 +76,12 @@ class OpenAIChat:
 
     Args:
         name: what messages and prices call this model.
-        base_urls: one, or several servers of the same model, each ending in ``/v1``.
+        base_url: ends in ``/v1``.
         api_key: sent as bearer token; never logged and never part of a message.
         model_name: what the server calls the model; default ``name``.
         price: None = unknown; costs are then unknown, not zero.
         written_price: of a written token, in those of the default executor.
-        no_proxy: servers asked without a proxy of the environment (:func:`asked_directly`).
+        no_proxy: hosts asked without a proxy of the environment (:func:`asked_directly`).
         revive: told when an attempt that found no server began (``time.monotonic``); True = one has
             been started since, and the attempt is made anew without counting as a retry.
         transport: stands in for the network in tests.
@@ -91,7 +90,7 @@ class OpenAIChat:
     def __init__(
         self,
         name: str,
-        base_urls: str | Sequence[str],
+        base_url: str,
         *,
         api_key: str = "",
         model_name: str | None = None,
@@ -105,10 +104,8 @@ class OpenAIChat:
         revive: Revive | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        urls = (base_urls,) if isinstance(base_urls, str) else tuple(base_urls)
-        for url in urls:
-            if not url.startswith(("http://", "https://")):
-                raise ModelError(f"{role} {name}: base_url is {url!r}, wanted http://HOST:PORT/v1")
+        if not base_url.startswith(("http://", "https://")):
+            raise ModelError(f"{role} {name}: base_url is {base_url!r}, wanted http://HOST:PORT/v1")
         self.model_name = model_name or name
         self.price = price
         self.written_price = written_price
@@ -118,14 +115,12 @@ class OpenAIChat:
         """Request fields that this endpoint turned out not to take."""
         self._name = name
         self._role: Role = role
-        self._replicas = Replicas(urls)
-        direct = [url for url in urls if asked_directly(url, no_proxy)]
+        self._server = Replica(base_url.rstrip("/"))
         self._connection = Connection(
             api_key=checked_key(api_key, f"{role} {name}: api_key"),
             concurrency=self.limits.concurrency,
             timeout_s=self.limits.timeout_s,
-            direct=direct,
-            trust_env=len(direct) < len(urls),
+            trust_env=not asked_directly(base_url, no_proxy),
             transport=transport,
         )
         self._revive = revive
@@ -261,25 +256,18 @@ class OpenAIChat:
             if rate is not None:
                 await rate.wait(units)
         async with self._connection.turns(wanted), self._within_budget(worst):
-            server = self._replicas.choose()
-            server.in_flight += 1
-            server.sent += 1
             started = time.perf_counter()
             usage: Usage | None = None
             bound, failure = worst, "cancelled"
             try:
-                replies, usage = await self._send(server, body)
+                replies, usage = await self._send(body)
                 failure = ""
             except Unusable as problem:
                 usage, failure = problem.usage, problem.kind
                 if problem.untouched:
                     bound = Usage()
-                on_wire = problem.kind in _SERVER_TROUBLE or problem.kind.startswith("http_")
-                if on_wire and problem.retry:
-                    self._replicas.rest(server, min(problem.wait_s or 2.0, _LONGEST_WAIT_S))
                 raise
             finally:
-                server.in_flight -= 1
                 seconds = time.perf_counter() - started
                 self._book(Attempt(usage, None, seconds, failure, number, bound=bound))
         return replies, time.perf_counter() - started
@@ -287,12 +275,10 @@ class OpenAIChat:
     def _within_budget(self, worst: Usage) -> AbstractAsyncContextManager[None]:
         return self.ledger.within_budget(worst, self.price, self.written_price)
 
-    async def _send(
-        self, server: Replica, body: dict[str, Any]
-    ) -> tuple[list[WireReply], Usage | None]:
+    async def _send(self, body: dict[str, Any]) -> tuple[list[WireReply], Usage | None]:
         response = await post_json(
             self._connection.http,
-            server,
+            self._server,
             "/chat/completions",
             body,
             timeout_s=self.limits.timeout_s,
@@ -381,8 +367,6 @@ class OpenAIChat:
     async def _pause(self, problem: Unusable, attempt: int) -> None:
         if problem.wait_s is not None:
             pause = problem.wait_s
-            if len(self._replicas.servers) > 1:  # another one may take it at once
-                pause = min(pause, self.limits.backoff_s)
         else:
             longest = min(self.limits.backoff_s * 2 ** (attempt - 1), _LONGEST_WAIT_S)
             pause = longest * self._jitter.uniform(0.5, 1.0)
@@ -398,35 +382,30 @@ class OpenAIChat:
         return error(f"{self._described()}: {problem.kind}: {problem.message} ({times})")
 
     def _described(self) -> str:
-        servers = self._replicas.servers
-        more = f" and {len(servers) - 1} more" if len(servers) > 1 else ""
-        return f"{self._role} {self._name} at {servers[0].shown}{more}"
+        return f"{self._role} {self._name} at {self._server.shown}"
 
     # -------------------------------------------------------------------------------------- probe
     async def probe(self, wait_s: float = 10.0) -> None:
-        """Ask every server once what it serves, before a run starts.
+        """Ask once what is served, before a run starts.
 
         Raises:
             ModelError: not reachable, key refused, or the model is not served (lists what is).
         """
-        for server in self._replicas.servers:
-            served = await self.served(server, wait_s)
-            if served is not None and self.model_name not in served:
-                raise ModelError(
-                    f"{self._role} {self._name} at {server.shown}: model {self.model_name!r} is "
-                    f"not served (served: {quoted(', '.join(served), 500) or 'none'}); correct model_name"
-                )
+        served = await self.served(wait_s)
+        if served is not None and self.model_name not in served:
+            raise ModelError(
+                f"{self._described()}: model {self.model_name!r} is not served (served: "
+                f"{quoted(', '.join(served), 500) or 'none'}); correct model_name"
+            )
 
-    async def served(self, server: Replica | None = None, wait_s: float = 10.0) -> list[str] | None:
-        """Model ids of a server (default: the first); None where it has no list.
+    async def served(self, wait_s: float = 10.0) -> list[str] | None:
+        """Model ids; None where the server has no list of them.
 
         Raises:
             ModelError: not reachable, key refused, or no OpenAI-compatible endpoint.
         """
         self._connection.bind(self._described())
-        server = server or self._replicas.servers[0]
-        where = f"{self._role} {self._name} at {server.shown}"
-        return await served_models(self._connection.http, server, where, wait_s)
+        return await served_models(self._connection.http, self._server, self._described(), wait_s)
 
     async def returns(self, asked: dict[str, Any], *names: str) -> bool | None:
         """Whether a one-word request with the extra fields ``asked`` is answered with a non-empty
@@ -448,7 +427,7 @@ class OpenAIChat:
         if "max_tokens" in self.left_out and "max_tokens" in asked:
             asked = {**asked, "max_completion_tokens": asked["max_tokens"]}
             asked.pop("max_tokens")
-        return await answered(self._connection.http, self._replicas.servers[0], {**body, **asked})
+        return await answered(self._connection.http, self._server, {**body, **asked})
 
     # ----------------------------------------------------------------------------------- lifetime
     async def aclose(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
@@ -23,8 +23,7 @@ class Connection:
         api_key: sent as bearer token; empty = none is sent.
         concurrency: requests in flight at most.
         timeout_s: of one attempt.
-        direct: servers asked without a proxy of the environment.
-        trust_env: others are asked by it.
+        trust_env: it is asked by a proxy of the environment, where there is one.
         transport: stands in for the network in tests.
     """
 
@@ -39,14 +38,12 @@ class Connection:
         api_key: str,
         concurrency: int,
         timeout_s: float,
-        direct: Sequence[str],
         trust_env: bool,
         transport: httpx.AsyncBaseTransport | None,
     ) -> None:
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._concurrency = concurrency
         self._timeout = httpx.Timeout(timeout_s, connect=CONNECT_S, pool=None)
-        self._direct = tuple(direct)
         self._trust_env = trust_env
         self._transport = transport
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -68,7 +65,6 @@ class Connection:
                 timeout=self._timeout,
                 limits=POOL,
                 trust_env=self._trust_env,
-                mounts={f"all://{httpx.URL(url).netloc.decode()}": None for url in self._direct},
                 transport=self._transport,
             )
         except (ValueError, ImportError, httpx.InvalidURL) as error:  # the address of a proxy

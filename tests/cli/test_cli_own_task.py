@@ -81,7 +81,7 @@ def test_a_configuration_that_is_named_wins_over_the_file(verb: Verbs) -> None:
     written("other.yaml", "profile: embedded\nexecutor: {model: scripted}\n")
     assert load_config("other.yaml").executor.model == "scripted"
     assert load_config("embedded").executor.model == "qwen25-coder-0.5b"
-    code, _, err = verb("data", "stats", "--config", "other.yaml")
+    code, _, err = verb("models", "list", "--config", "other.yaml")
     assert code == 0, err
     assert "llm-as-judge.yaml" not in err
 
@@ -91,17 +91,17 @@ def test_endpoints_in_a_second_configuration_are_said_to_stand_in_the_file(verb:
     began(verb)
     copy = Path("llm-as-judge.yaml").read_text()
     written("second.yaml", copy)
-    line = verb.refused("data", "stats", "--config", "second.yaml")
+    line = verb.refused("models", "list", "--config", "second.yaml")
     assert "second.yaml: endpoints: found here, wanted in llm-as-judge.yaml" in line
     written("second.yaml", copy[: copy.index("endpoints:")])
-    assert verb("data", "stats", "--config", "second.yaml")[0] == 0
+    assert verb("models", "list", "--config", "second.yaml")[0] == 0
     assert load_endpoints()["some/model:7b"].base_url == "http://127.0.0.1:9/v1"
 
 
 def test_standard_output_stays_json_where_the_file_is_named(verb: Verbs) -> None:
     rows()
     began(verb)
-    code, out, _ = verb("data", "stats", "--json")
+    code, out, _ = verb("models", "list", "--json")
     assert code == 0
     json.loads(out)
 

@@ -25,7 +25,7 @@ from llm_as_judge.evaluation.conditions import (
     differing,
     of_executor,
 )
-from llm_as_judge.evaluation.layout import FULL, read_full, read_results
+from llm_as_judge.evaluation.layout import full_file, read_full, read_results
 from llm_as_judge.files import write_text
 from llm_as_judge.types import DOMAINS, Domain
 from recipe import run
@@ -119,7 +119,7 @@ def _require_one_executor(files: list[Path]) -> None:
 
 def _executor_of(path: Path) -> Conditions:
     data = read_results(path)
-    if data.run is not None and (path.parent / data.run / FULL).is_file():
+    if data.run is not None and full_file(path.parent / data.run).is_file():
         return of_executor(conditions_of(read_full(path)))
     return {"executor.model": data.executor} if data.executor else {}
 

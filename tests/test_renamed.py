@@ -25,7 +25,9 @@ from llm_as_judge.runs.rundir import read_run
 from llm_as_judge.runs.runlog import METRICS, TIMINGS, RunLog, read_steps
 from metric_names import METRIC_NAMES, OLDER
 
-LEARNED = Path(__file__).parents[1] / "examples" / "learned"
+EARLIER_CONFIG = Path(__file__).parent / "recorded" / "earlier_config.yaml"
+"""Of a run at the time of the older names."""
+GRPO_ALONE = Path(__file__).parents[1] / "examples" / "adaptive" / "grpo_alone"
 VALUES = {"training.centre": "leave_one_out", "training.scale": "batch"}
 VALUES |= {"training.aggregate": "token", "training.objective": "gspo"}
 OF_RUNS = {old: new for old, new in KEYS.items() if not old.startswith("models.")}
@@ -110,7 +112,7 @@ def test_an_old_key_beside_the_new_one_is_refused(tmp_path: Path) -> None:
 def test_settings_of_an_earlier_run_are_read_without_a_hint(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    earlier = yaml.safe_load((LEARNED / "runs" / "gated" / "config.yaml").read_text())
+    earlier = yaml.safe_load(EARLIER_CONFIG.read_text())
     assert earlier["training"].keys() >= {"centre", "row_tokens"}
     read = Config.model_validate(earlier)
     assert read.training.baseline == earlier["training"]["centre"]
@@ -121,7 +123,7 @@ def test_settings_of_an_earlier_run_are_read_without_a_hint(
 
 
 def test_evaluations_of_before_and_of_now_are_under_one_name_of_each_condition() -> None:
-    (file,) = (LEARNED / "held_out" / "trained").glob("*/full.json")
+    (file,) = (GRPO_ALONE / "trained").glob("*/full.json.gz")
     earlier = read_results_file(FullResults, file)
     now = earlier.model_copy(update={"config": with_new_keys(earlier.config)})
     assert "max_ungraded_share" in earlier.config["judge"]
@@ -220,7 +222,7 @@ def test_a_manifest_and_an_audit_report_of_before_are_read(tmp_path: Path) -> No
 
 
 def test_a_configuration_in_results_of_before_is_whole() -> None:
-    (file,) = (LEARNED / "held_out" / "trained").glob("*/full.json")
+    (file,) = (GRPO_ALONE / "trained").glob("*/full.json.gz")
     assert (
         Config.model_validate(
             read_results_file(FullResults, file).config

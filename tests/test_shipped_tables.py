@@ -3,36 +3,36 @@ these nor the shipped replies hold a row of a data set."""
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import json
+import lzma
 import re
 import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
 
+import pack_figures
 import pytest
 
 from llm_as_judge.cli import main
 from llm_as_judge.config import Config
 from llm_as_judge.llm.pool import POOL, Pool
 from llm_as_judge.llm.rounds import NOTES
+from llm_as_judge.runs.results import FullResults, read_results_file
 from llm_as_judge.types import DOMAINS, Domain
 from llm_as_judge.workflow.program import form_of, parse_program
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 PAGE = ROOT / "docs" / "results" / "learning.md"
-FIGURES = sorted(
-    file
-    for folder in ("baselines", "adaptive/held_out", "adaptive/held_out_05")
-    for file in (EXAMPLES / folder).glob("*/*/full.json")
-)
+FIGURES = sorted(EXAMPLES.rglob("full.json.gz"))
 
 
 def draws(file: Path) -> int:
     """Runs of each program."""
-    return 3 if "held_out_05" in file.parts else 5
+    return {"held_out_05": 3, "grpo_alone": 1}.get(file.parents[2].name, 5)
 
 
 def tables() -> list[tuple[str, list[str]]]:
@@ -67,6 +67,9 @@ def expanded(pattern: str) -> list[str]:
 
 
 TABLES = tables()
+FIELDS = {"sets", "id", "dataset", "domain", "content", "correct", "status", "calls", "tokens"}
+FIELDS |= {"cost", "policy_tokens"}
+"""Of a problem's row."""
 
 
 def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +107,7 @@ def test_the_page_has_a_table_of_each_part() -> None:
         for word in command.split()
         if "examples/" in word
     }
-    assert {one.partition("{")[0] for one in shown} >= {"baselines", "adaptive", "learned"}
+    assert {one.partition("{")[0] for one in shown} >= {"baselines", "adaptive"}
 
 
 def test_the_pages_of_results_are_short() -> None:
@@ -113,25 +116,14 @@ def test_the_pages_of_results_are_short() -> None:
     assert sum(len(page.read_text().split()) for page in pages) <= 6000
 
 
-@pytest.mark.parametrize(
-    "file", sorted((EXAMPLES / "adaptive" / "runs").glob("*/*")), ids=lambda file: file.parent.name
-)
-def test_of_a_run_figures_and_warnings_alone_are_shipped(file: Path) -> None:
-    assert file.name == "metrics.jsonl"
-    for line in file.read_text().splitlines():
-        step = json.loads(line)
-        assert all(len(text) < 300 for text in step.pop("warnings", {}).values())
-        assert all(isinstance(value, int | float | None) for value in step.values())
-
-
 @pytest.mark.parametrize("file", FIGURES, ids=lambda file: file.parent.parent.name)
 def test_the_figures_hold_names_and_hashes_in_place_of_texts(file: Path) -> None:
-    full = json.loads(file.read_text())
-    assert (full["complete"], full["draws"], full["split"]) == (True, draws(file), "test")
-    for row in full["problems"]:
-        words = [row["id"], row["content"], *row["rule"], *row["status"], *row["answers"]]
-        assert max(map(len, words)) < 40
-        assert len(row["correct"]) == draws(file)
+    full = read_results_file(FullResults, file)
+    assert (full.complete, full.draws, full.split) == (True, draws(file), "test")
+    for row in full.problems:
+        assert max(map(len, (row.id, row.content or "", *row.status))) < 40
+        assert len(row.correct) == draws(file)
+        assert row.model_fields_set <= FIELDS
 
 
 def test_the_training_problems_are_named_by_their_ids_alone() -> None:
@@ -151,8 +143,9 @@ def test_the_programs_that_the_wide_search_chose_are_valid(domain: Domain) -> No
     assert parse_program(text, domain, form_of(text), max_calls=most).strictly_valid
 
 
-def test_the_shipped_replies_are_whole_and_without_what_was_asked() -> None:
-    folder = EXAMPLES / "pool"
+def test_the_shipped_replies_are_whole_and_without_what_was_asked(tmp_path: Path) -> None:
+    folder = tmp_path
+    (folder / POOL).write_bytes(lzma.decompress((EXAMPLES / "pool.xz").read_bytes()))
     with closing(Pool(folder)) as pool:
         assert len(pool) > 3000
         assert pool.check() == 0
@@ -163,3 +156,58 @@ def test_the_shipped_replies_are_whole_and_without_what_was_asked() -> None:
         )
         topics = {topic for (topic,) in database.execute("SELECT DISTINCT topic FROM notes")}
         assert topics <= set(NOTES)
+
+
+def test_figures_are_packed_without_answers(tmp_path: Path) -> None:
+    (file,) = (EXAMPLES / "baselines" / "cot").glob("*/full.json.gz")
+    data = json.loads(gzip.decompress(file.read_bytes()))
+    for row in data["problems"]:
+        row["answers"] = ["what was said"]
+    whole = tmp_path / "full.json"
+    whole.write_text(json.dumps(data))
+    found = pack_figures.packed(read_results_file(FullResults, whole))
+    assert gzip.decompress(found) == gzip.decompress(file.read_bytes())
+
+
+def cell(table: int, row: str, column: str) -> str:
+    """Of a table of the page: in the first row that begins so."""
+    rows = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in TABLES[table][1]]
+    heads = next(cells for cells in rows if column in cells[1:])
+    found = next(cells for cells in rows if cells[0] == row and len(cells) == len(heads))
+    return found[heads.index(column)]
+
+
+def share(table: int, column: str) -> str:
+    return cell(table, "overall", column).partition(" [")[0].replace(" to ", "-")
+
+
+def cost(table: int, column: str) -> float:
+    """In chains of thought."""
+    row = "cost, written tokens"
+    return int(cell(table, row, column)) / int(cell(table, row, "cot"))
+
+
+def gain(table: int, against: str) -> str:
+    return cell(table, against, "mean of the seeds, points")
+
+
+def test_the_figures_of_the_readme_are_those_of_the_tables() -> None:
+    """Which :func:`test_each_table_of_the_page_is_what_its_command_makes_of_the_shipped_figures` makes again."""
+    fixed, middle, low, grpo, other = 0, 1, 2, 4, 7
+    votes = [f"vote_of_{count}" for count in (3, 4, 5)]
+    shares = ", ".join(share(fixed, vote) for vote in votes)
+    costs = ", ".join(f"{cost(fixed, vote):.1f}" for vote in votes)
+    times = {run: float(cell(run, "cot", "cost").strip("x ")) for run in (low, middle)}
+    policy = "policy_middle"
+    wanted = (
+        f"Chain of thought: {share(fixed, 'cot')} % (none or all open answers right), cost 1.",
+        f"Votes of three, four, five: {shares} %, cost {costs}.",
+        f"found {share(fixed, 'searched_wide')} %, cost {cost(fixed, 'searched_wide'):.1f}.",
+        f"`low` {gain(low, 'cot').replace(' [', ' points to the chain [')}, cost {times[low]:.1f};",
+        f"`middle` {gain(middle, 'cot')}, cost {times[middle]:.1f},",
+        f"GRPO adds {gain(grpo, 'before').removeprefix('+')}.",
+        f"{share(other, policy)} %, chain {share(other, 'cot')} %, cost {cost(other, policy):.1f},",
+        f"vote of three {share(other, 'vote_of_3')} %.",
+    )
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert [sentence for sentence in wanted if sentence not in readme] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ from llm_as_judge.runs.results import FullResults, Results, read_results_file
 ROOT = Path(__file__).parents[2]
 COMMITTED = [
     path
-    for name in ("*_results.json", "full.json")
-    for path in sorted((ROOT / "examples" / "learned").rglob(name))
+    for name in ("*_results.json", "full.json.gz")
+    for path in sorted((ROOT / "examples" / "adaptive").rglob(name))
 ]
 FIGURES = {
     "accuracy": 0.5,
@@ -60,8 +61,9 @@ def test_a_file_of_before_formats_were_said_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.parent.name)
 def test_the_results_of_the_example_are_read_and_nothing_of_them_is_lost(path: Path) -> None:
-    kind = FullResults if path.name == "full.json" else Results
-    data = json.loads(path.read_text())
+    packed = path.suffix == ".gz"
+    kind = FullResults if packed else Results
+    data = json.loads(gzip.decompress(path.read_bytes()) if packed else path.read_bytes())
     found = read_results_file(kind, path).as_json()
     assert known(found, data) == data
 
@@ -73,6 +75,14 @@ def known(found: Any, data: Any) -> Any:
     if isinstance(data, list) and len(found) == len(data):
         return [known(one, other) for one, other in zip(found, data, strict=True)]
     return found
+
+
+def test_a_packed_file_that_is_torn_is_one_line(tmp_path: Path) -> None:
+    packed = next(path for path in COMMITTED if path.suffix == ".gz").read_bytes()
+    for damaged in (packed[: len(packed) // 2], packed[:200] + bytes(50) + packed[250:], b"{}"):
+        (tmp_path / "full.json.gz").write_bytes(damaged)
+        with pytest.raises(DataError, match=r"full\.json\.gz: cannot be read: "):
+            read_results_file(FullResults, tmp_path / "full.json.gz")
 
 
 def test_there_are_results_in_the_example() -> None:

@@ -1,7 +1,6 @@
 """Facts of data sets, known in one place."""
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -31,15 +30,30 @@ ALSO_WORDS = frozenset({"math", "open"})
 """Names of sets that are something else, too: a domain, a word, a package of Python."""
 
 
-def parsed(*folders: str) -> Iterator[tuple[Path, ast.Module]]:
-    for folder in folders:
-        yield from parsed_folder(folder)
+@cache
+def read_folder(folder: str) -> list[tuple[Path, str]]:
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    return [(path, path.read_text(encoding="utf-8")) for path in paths]
 
 
 @cache
-def parsed_folder(folder: str) -> list[tuple[Path, ast.Module]]:
-    paths = sorted((ROOT / folder).rglob("*.py"))
-    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
+def nodes() -> list[tuple[Path, ast.Module, list[ast.AST]]]:
+    """Each file of the package with its tree and the nodes of it, walked once for all tests."""
+    trees = [(path, ast.parse(text)) for path, text in read_folder("src")]
+    return [(path, tree, list(ast.walk(tree))) for path, tree in trees]
+
+
+@cache
+def annotated_fields() -> dict[str, list[str]]:
+    """Of each annotated name in a class body the files that have it."""
+    found: dict[str, list[str]] = {}
+    for path, _, every in nodes():
+        for node in every:
+            for line in node.body if isinstance(node, ast.ClassDef) else ():
+                if isinstance(line, ast.AnnAssign):
+                    place = str(path.relative_to(PACKAGE))
+                    found.setdefault(ast.unparse(line.target), []).append(place)
+    return found
 
 
 def texts(node: ast.AST | None) -> list[object]:
@@ -58,8 +72,7 @@ def places(wanted: frozenset[str], *folders: str) -> list[str]:
     return [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for folder in folders
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        for text in [path.read_text(encoding="utf-8")]
+        for path, text in read_folder(folder)
         if all(f'"{word}"' in text or f"'{word}'" in text for word in wanted)
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.expr) and len(texts(node)) > 1 and wanted == frozenset(texts(node))
@@ -85,13 +98,14 @@ def test_the_domains_are_listed_once() -> None:
 def test_code_names_a_set_only_where_its_fields_stand() -> None:
     """Its folder upstream may be called alike: the catalog of files may hold that."""
     names = {n for info in DATASET_INFO.values() for n in (info.name, *info.also_called)}
+    names -= ALSO_WORDS
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {node.value!r}"
-        for path, tree in parsed("src")
+        for path, tree, every in nodes()
         if path not in (HOME, PACKAGE / "data" / "catalog.py")
         for apart in [exported(tree)]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and node not in apart and node.value in names - ALSO_WORDS
+        for node in every
+        if isinstance(node, ast.Constant) and node not in apart and node.value in names
     ]
     assert not found
 
@@ -100,8 +114,8 @@ def test_nothing_asks_what_set_a_problem_is_of() -> None:
     """A name in a comparison is a behavior that no other set can have."""
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
-        for path, tree in parsed("src")
-        for node in ast.walk(tree)
+        for path, _, every in nodes()
+        for node in every
         if isinstance(node, ast.Compare)
         and any(
             isinstance(side, ast.Attribute) and side.attr == "dataset"
@@ -116,15 +130,7 @@ def test_nothing_asks_what_set_a_problem_is_of() -> None:
 
 @pytest.mark.parametrize("key", LossKeys.model_fields)
 def test_a_key_of_the_loss_is_a_field_of_one_class(key: str) -> None:
-    found = [
-        str(path.relative_to(PACKAGE))
-        for path, tree in parsed("src")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-        for line in node.body
-        if isinstance(line, ast.AnnAssign) and ast.unparse(line.target) == key
-    ]
-    assert found == ["config/training.py"]
+    assert annotated_fields()[key] == ["config/training.py"]
 
 
 @pytest.mark.parametrize("key", ["baseline", "advantage_norm", "loss_aggregation", "loss_type"])

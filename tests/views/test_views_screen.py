@@ -111,7 +111,6 @@ def test_a_run_that_has_just_started_is_shown(tmp_path: Path) -> None:
 
 
 def test_rollouts_without_figures_of_steps_are_no_step_0(tmp_path: Path) -> None:
-    """So are the runs that ``examples/learned`` ships."""
     folder = write_run(tmp_path / "run")
     (folder / "metrics.jsonl").unlink()
     (folder / "timings.jsonl").unlink(missing_ok=True)

@@ -122,6 +122,7 @@ def headroom(
 def _of_folder(folder: Path, settings: Config) -> None:
     """The audit of what is there; nobody is asked."""
     from llm_as_judge.evaluation.compare import headroom as of_results
+    from llm_as_judge.evaluation.layout import full_files
     from llm_as_judge.evaluation.search.audit import FEW_ROWS, audited
     from llm_as_judge.evaluation.search.choices import not_graded_by_set
     from llm_as_judge.evaluation.system_results import read_systems
@@ -137,7 +138,7 @@ def _of_folder(folder: Path, settings: Config) -> None:
         left = open_runs(of_sets, len(bank.cells))
         reach = audited(bank.table(), None, open_right=True) if of_sets else None
         one_for = "each domain"
-    elif files := sorted(folder.glob("*_results.json")) or sorted(folder.glob("*/*/full.json")):
+    elif files := sorted(folder.glob("*_results.json")) or full_files(folder, "*/*"):
         systems = [system for system in read_systems(files) if not system.sanity_baseline]
         compared = of_results(systems)
         room = compared.audit if compared is not None else None

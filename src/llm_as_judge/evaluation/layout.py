@@ -6,7 +6,7 @@
         NAME/HASH/rollouts.jsonl   {"problem", "rollout"}, a line as each rollout ends
         NAME/HASH/ledger.json  what its requests used, failed and repeated ones too
         NAME/HASH/isolation.jsonl  what was seen to hold in the sandbox, a line for each kind
-        NAME/HASH/full.json    every figure and one row a problem
+        NAME/HASH/full.json    every figure and one row a problem; read as full.json.gz, too
         NAME/HASH/NAME_results.json    as above, which another evaluation of this name replaces
 
 HASH stands for everything that decides the figures.
@@ -21,6 +21,7 @@ from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.runs.results import FullResults, Results, read_results_file
 
 PLAN, ROLLOUTS, FULL = "plan.json", "rollouts.jsonl", "full.json"
+PACKED = f"{FULL}.gz"
 LEDGER, ISOLATION = "ledger.json", "isolation.jsonl"
 RESULTS_SUFFIX = "_results.json"
 _COMPARED = ("policy_tokens", "calls", "seconds", "cost_usd")
@@ -34,7 +35,7 @@ def run_folder(path: Path) -> Path:
     """
     if path.is_dir():
         return path
-    if path.name in (PLAN, ROLLOUTS, FULL) or (path.parent / PLAN).is_file():
+    if path.name in (PLAN, ROLLOUTS, FULL, PACKED) or (path.parent / PLAN).is_file():
         return path.parent
     run = read_results(path).run
     if run is None:
@@ -76,14 +77,27 @@ def heading(path: Path) -> str:
     return path.name.removesuffix(RESULTS_SUFFIX)
 
 
+def full_file(folder: Path) -> Path:
+    """Of an evaluation: ``full.json``, or the same packed."""
+    packed = folder / PACKED
+    return packed if packed.is_file() else folder / FULL
+
+
+def full_files(folder: Path, evaluations: str) -> list[Path]:
+    """Those of the evaluations below a folder that a pattern names, in order."""
+    return sorted(
+        found for name in (FULL, PACKED) for found in folder.glob(f"{evaluations}/{name}")
+    )
+
+
 def read_full(path: Path) -> FullResults:
     """The full results of an evaluation, from its folder, a file of it, or its results file.
 
     Raises:
         DataError: a file is missing or not whole, or no rollout is in it.
     """
-    file = run_folder(path) / FULL
-    if path.is_dir() and not file.is_file() and (found_in := sorted(path.glob(f"*/{FULL}"))):
+    file = full_file(run_folder(path))
+    if path.is_dir() and not file.is_file() and (found_in := full_files(path, "*")):
         folders = ", ".join(str(one.parent) for one in found_in)
         raise DataError(f"{path}: holds several evaluations or one; name its folder: {folders}")
     found = read_results_file(FullResults, file)

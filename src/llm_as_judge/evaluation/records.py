@@ -20,7 +20,14 @@ from llm_as_judge.assembly import judge_fingerprint, versions
 from llm_as_judge.config import Config, config_files
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.conditions import said_of_answers
-from llm_as_judge.evaluation.layout import FULL, ISOLATION, LEDGER, PLAN, ROLLOUTS, run_folder
+from llm_as_judge.evaluation.layout import (
+    ISOLATION,
+    LEDGER,
+    PLAN,
+    ROLLOUTS,
+    full_file,
+    run_folder,
+)
 from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.evaluation.systems import EvaluatedSystem
 from llm_as_judge.files import output_errors, write_text
@@ -226,7 +233,7 @@ class EvaluationRecord:
         except FileNotFoundError:
             raise DataError(
                 f"{folder}: no {PLAN}; wanted a folder results/evaluation/NAME/HASH"
-                f"{' (this one holds figures alone, which are for compare)' * (folder / FULL).is_file()}"
+                f"{' (this one holds figures alone, which are for compare)' * full_file(folder).is_file()}"
             ) from None
         except (OSError, ValueError, TypeError) as error:
             raise DataError(

@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import reprlib
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -154,13 +156,15 @@ R = TypeVar("R", bound=Results)
 
 
 def read_results_file(kind: type[R], path: Path) -> R:
-    """
+    """The results in a file, which may be packed by gzip.
+
     Raises:
         DataError: the file is missing or not whole.
     """
     what = "full results file" if kind is FullResults else "results file"
     try:
-        return kind.model_validate_json(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
+        return kind.model_validate_json(gzip.decompress(data) if path.suffix == ".gz" else data)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; run: llm-as-judge evaluate") from None
     except IsADirectoryError:
@@ -173,5 +177,5 @@ def read_results_file(kind: type[R], path: Path) -> R:
         raise DataError(
             f"{path}: not a {what} of evaluate: {where}{reason}{found}; evaluate again"
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read: {error}") from None

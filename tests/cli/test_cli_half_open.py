@@ -1,13 +1,15 @@
-"""The own-task example, answered in words that rules leave open on half of the policy questions: what
+"""The own-task example, half of its policy questions answered in sentences, which the rules leave open: what
 `evaluate` and `compare` print, word for word, here and in docs/grading.md."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from called_verbs import Verbs
-from evaluation_values import RIGHT, rollout
+from evaluation_values import rollout
 
 from documented import ROOT
 from llm_as_judge.cli.evaluating import show
@@ -18,14 +20,12 @@ from llm_as_judge.evaluation.baselines import find_system
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.results import write_results
 from llm_as_judge.evaluation.selection import EvaluatedSet
-from llm_as_judge.types import Execution, Problem, Rollout, Verdict
-
-NOBODY = "undecided by the rules, and there is no judge model to ask"
-OPEN = Verdict(None, "qa", "qa.partial", NOBODY)
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.types import Execution, Problem, Rollout
 
 
 def evaluated(folder: Path, name: str, right: int) -> tuple[EvaluationRecord, Path]:
-    """Twelve policy questions, of which the first ``right`` are answered in the words of the reference."""
+    """Twelve policy questions, of which the first ``right`` are answered by the reference alone."""
     rows = [
         row
         for row in read_problems(ROOT / "examples" / "own_task.jsonl")
@@ -41,14 +41,24 @@ def evaluated(folder: Path, name: str, right: int) -> tuple[EvaluationRecord, Pa
     sets = [EvaluatedSet("own_task_qa", tuple(rows), len(rows))]
     plan = make_plan(config, name, find_system("direct", config), sets)
     record = EvaluationRecord.begin(folder / "evaluation" / name / plan.hash, plan, config, rows)
-    for number, row in enumerate(rows):
-        record.add(_answered(row, number < right))
+    for answered in asyncio.run(graded(rows, right)):
+        record.add(answered)
     return record, write_results(record, folder / "evaluation")
 
 
-def _answered(row: Problem, right: bool) -> Rollout:
-    answer = row.answers[0] if right else "That is settled by the head of the department alone."
-    return rollout(row, Execution("ok", answer), RIGHT if right else OPEN)
+async def graded(rows: Sequence[Problem], right: int) -> list[Rollout]:
+    """Rollouts with the verdicts that the rules give."""
+    judge = Judge(workers=1)
+    answers = [
+        row.answers[0] if number < right else f"The rules say {row.answers[0]}, for everyone here."
+        for number, row in enumerate(rows)
+    ]
+    rollouts = [
+        rollout(row, Execution("ok", answer), await judge.grade(row, answer))
+        for row, answer in zip(rows, answers, strict=True)
+    ]
+    await judge.aclose()
+    return rollouts
 
 
 def printed(text: str) -> list[str]:
@@ -71,7 +81,7 @@ def test_half_open_is_half_right_and_no_difference_rests_on_it(
         "data set half",
         "own_task_qa 50% to 100% [25%, 100%]",
         "overall 50% to 100% [25%, 100%]",
-        f"open: 6 of 12 answers (own_task_qa 6), by rule qa.partial 6. {REACH}",
+        f"open: 6 of 12 answers (own_task_qa 6), by rule qa.sentence 6. {REACH}",
         "perfect* half",
         "own_task_qa 100 [76, 100] 50 to 100 [25, 100]",
         "open answers 0 6",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +20,7 @@ from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.parts import CHOICE, part_of
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.types import Problem
+from llm_as_judge.types import AnswerSpec, Domain, Problem
 
 GASES = ("argon", "neon", "helium", "radon")
 NUMBERS = ("3", "5", "7", "9")
@@ -307,6 +309,23 @@ async def test_votes_hold_the_letter_and_the_text_of_an_option_equal() -> None:
     problem = Problem("q/1", "q", "qa", asked, ("B",))
     answers = ["B", "neon", "b) neon", "A", "It is argon.", "B", "xenon"]
     assert await answer_classes(problem, answers) == [0, 0, 0, 1, 1, 0, 2]
+
+
+@pytest.mark.parametrize("domain", ["qa", "math"])
+async def test_the_value_of_an_option_is_the_option(rules: Judge, domain: Domain) -> None:
+    problem = Problem("q/1", "q", domain, "When is it?", ("B",), options=("9:30", "14:00", "1/2"))
+    for answer, correct in (("2 pm", True), ("half past nine", False), ("0.5", False)):
+        assert (await rules.grade(problem, answer)).correct is correct
+    assert await answer_classes(problem, ["B", "2 pm", "0.5", "C", "9:30"]) == [0, 0, 1, 1, 2]
+
+
+async def test_a_choice_that_the_owner_wants_typed_is_never_open(rules: Judge) -> None:
+    problem = Problem("q/1", "q", "qa", QUESTION, ("B",), options=GASES)
+    unclear = "maybe neon"
+    assert (await rules.grade(problem, unclear)).correct is None
+    typed = replace(problem, spec=AnswerSpec(grader="typed"))
+    verdict = await rules.grade(typed, unclear)
+    assert (verdict.correct, verdict.rule) == (False, "exact_match")
 
 
 async def test_a_judge_model_sees_the_options_and_a_trained_judge_is_not_asked() -> None:

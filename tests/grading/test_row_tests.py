@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
@@ -298,6 +299,14 @@ async def test_tests_of_any_form_are_run_as_meant(sandbox: Sandbox, kind: str) -
 async def test_objects_of_the_set_up_go_in_and_come_out(sandbox: Sandbox, kind: str) -> None:
     setup, solution, test = SETUP[kind]
     assert await faults_of_tests([row(test, setup, solution)], sandbox, LIMITS) == [""]
+
+
+async def test_visible_tests_must_test_something_too(sandbox: Sandbox) -> None:
+    shown = replace(
+        row("assert f(1) == 2"), visible_tests=("assert f(1) == 2", "assert callable(f)")
+    )
+    [fault] = await faults_of_tests([shown], sandbox, LIMITS)
+    assert fault.startswith("visible test 0, 'assert callable(f)', passes where f only raises")
 
 
 async def test_tests_that_the_own_solution_fails_are_refused(sandbox: Sandbox) -> None:

@@ -66,7 +66,8 @@ class CodeTestCheck:
 
 def _digest(problems: Sequence[Problem]) -> str:
     tried = [
-        (p.entry_point, p.setup_code, p.hidden_tests, p.meta.get("reference")) for p in problems
+        (p.entry_point, p.setup_code, p.hidden_tests, p.visible_tests, p.meta.get("reference"))
+        for p in problems
     ]
     known_by = [sys.version, code_fingerprint(_DECIDING, ()), tried]
     return hashlib.sha256(json.dumps(known_by).encode()).hexdigest()[:32]

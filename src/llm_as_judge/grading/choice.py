@@ -14,7 +14,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
-from llm_as_judge.grading.extract import declarations, undecorated
+from llm_as_judge.grading.extract import declarations, declared_answer, undecorated
+from llm_as_judge.grading.values import Asked, compare_values
 from llm_as_judge.types import Problem, Verdict
 
 Fault = Literal["several", "denied", "none", "unclear"]
@@ -540,8 +541,21 @@ def _of_declarations(
 
 
 def choose(text: str, options: tuple[str, ...], question: str = "") -> int | None:
-    """Index of the one option that ``text`` names; None if it names none or several."""
-    return read_choice(text, options, question).index
+    """Index of the one option that ``text`` names or whose value it is; None if it names none or several."""
+    choice = read_choice(text, options, question)
+    return _of_value(text, options, question) if choice.fault in _UNREAD else choice.index
+
+
+_UNREAD = ("none", "unclear")
+
+
+def _of_value(text: str, options: tuple[str, ...], question: str) -> int | None:
+    """The one option whose value ``text`` declares: "0.75" for 3/4."""
+    value = declared_answer(text, one_sentence=False).text
+    asked = Asked(question, "qa")
+    compared = (compare_values(option, value, asked) for option in options)
+    equal = [at for at, one in enumerate(compared) if one is not None and one.correct]
+    return equal[0] if len(equal) == 1 else None
 
 
 def grade_choice(problem: Problem, answer: str) -> Verdict:
@@ -554,6 +568,8 @@ def grade_choice(problem: Problem, answer: str) -> Verdict:
     if choice.index is not None:
         right = choice.index in golds
         return _verdict(right, "choice.letter", f"chose {_letters({choice.index})}")
+    if choice.fault in _UNREAD and (of := _of_value(answer, options, problem.question)) is not None:
+        return _verdict(of in golds, "choice.value", f"has the value of {_letters({of})}")
     if {_key(answer)} & {_key(gold) for gold in problem.answers}:
         return _verdict(True, "choice.alias", "an accepted answer of the problem")
     if choice.fault == "several":

@@ -93,10 +93,14 @@ class Declared:
 
 
 def clean(text: str) -> str:
-    """``text`` without chat control tokens; invisible characters become spaces, so that they
-    neither hide nor join anything."""
+    """``text`` without chat control tokens and long blanks; invisible characters become spaces, so that
+    they neither hide nor join anything."""
     text = _INVISIBLE.sub(" ", text.replace("\u00a0", " ").replace("\u202f", " "))
-    return _CONTROL_TOKEN.sub(" ", text).strip()
+    return _LONG_BLANK.sub(r"\1\1", _CONTROL_TOKEN.sub(" ", text)).strip()
+
+
+_LONG_BLANK = re.compile(r"(\s)\s{50,}")
+"""What no answer needs and what costs each reader the square of its length."""
 
 
 def plain(text: str) -> str:

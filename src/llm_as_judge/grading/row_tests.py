@@ -25,10 +25,13 @@ async def faults_of_tests(
 
 async def _fault(problem: Problem, sandbox: Sandbox, limits: RunLimits) -> str:
     setup, tests, name = problem.setup_code, problem.hidden_tests, problem.entry_point
-    report = await sandbox.try_stubs(name, tests, limits, setup)
+    shown = tuple(test for test in problem.visible_tests if test not in tests)
+    report = await sandbox.try_stubs(name, (*tests, *shown), limits, setup)
     if "raise" not in report.outcomes:
         return report.error
-    if fault := _fault_on_stubs(report, tests, name):  # with another stub a test may loop for ever
+    labels = [f"test {at}, {_first_line(test)}" for at, test in enumerate(tests)]
+    labels += [f"visible test {at}, {_first_line(test)}" for at, test in enumerate(shown)]
+    if fault := _fault_on_stubs(report, labels, name):  # with another stub a test may loop for ever
         return fault
     if "reference" not in problem.meta:
         return ""
@@ -36,17 +39,14 @@ async def _fault(problem: Problem, sandbox: Sandbox, limits: RunLimits) -> str:
     return "" if graded.passed else f"the tests fail on the row's own solution: {graded.error}"
 
 
-def _fault_on_stubs(report: StubReport, tests: Sequence[str], name: str) -> str:
+def _fault_on_stubs(report: StubReport, labels: Sequence[str], name: str) -> str:
     for outcomes in report.outcomes.values():
-        for number, (outcome, test) in enumerate(zip(outcomes, tests, strict=True)):
+        for outcome, test in zip(outcomes, labels, strict=True):
             if outcome not in ("passed", "failed"):
-                return f"test {number}, {_first_line(test)}: {outcome}"
-    for number, (outcome, test) in enumerate(zip(report.outcomes["raise"], tests, strict=True)):
+                return f"{test}: {outcome}"
+    for outcome, test in zip(report.outcomes["raise"], labels, strict=True):
         if outcome == "passed":
-            return (
-                f"test {number}, {_first_line(test)}, passes where {name} only raises an exception: it "
-                "tests nothing"
-            )
+            return f"{test}, passes where {name} only raises an exception: it tests nothing"
     for stub, outcomes in report.outcomes.items():
         if all(outcome == "passed" for outcome in outcomes):
             does = "and returns None" if stub == "none" else f"but {stub}"

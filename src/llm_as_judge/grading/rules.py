@@ -171,10 +171,15 @@ class Rules:
         return await grade_math(problem, answer, self._pool)
 
     async def _choice(self, problem: Problem, answer: str) -> Verdict:
-        """By the options, and where the answer names none of them, as a value equal to the right one's."""
+        """By the options, and where a formula names none of them, as one equal to the right one's."""
         verdict = grade_choice(problem, answer)
-        if verdict.rule not in ("choice.none", "choice.unclear") or problem.domain != "math":
-            return verdict
+        if verdict.rule in ("choice.none", "choice.unclear") and problem.domain == "math":
+            verdict = await self._choice_of_formula(problem, answer, verdict)
+        if verdict.correct is None and problem.spec.grader == "typed":
+            return replace(verdict, correct=False, rule="exact_match", score=0.0)
+        return verdict
+
+    async def _choice_of_formula(self, problem: Problem, answer: str, verdict: Verdict) -> Verdict:
         options = problem_options(problem)
         texts = tuple(options[index] for index in sorted(gold_options(problem, options)))
         equal = await grade_math(replace(problem, answers=texts), answer, self._pool)

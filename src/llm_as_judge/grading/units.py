@@ -191,6 +191,8 @@ def _named(name: str) -> tuple[Unit, ...]:
 def _one(name: str) -> tuple[Unit, ...]:
     if name in _CODES:
         return (Unit(Fraction(1), ((name, 1),)),)
+    from pint import PintError  # with the registry: half a second that no other command pays
+
     registry = _registry()
     alias, times = _NOT_PINT.get(name, (name, Fraction(1)))
     if alias.endswith("s") and 1 < len(alias) <= _SHORTEST_PLURAL:
@@ -202,7 +204,10 @@ def _one(name: str) -> tuple[Unit, ...]:
             continue
         if base in _LOGARITHMIC:
             return (Unit(Fraction(1), ((base, 1),)),)
-        worth = registry.Quantity(Fraction(1), f"{prefix}{base}").to_base_units()
+        try:
+            worth = registry.Quantity(Fraction(1), f"{prefix}{base}").to_base_units()
+        except PintError:  # a unit that no factor turns into others cannot be compared
+            return ()
         if base in {"degree_Celsius", "degree_Fahrenheit"}:
             zero = registry.Quantity(Fraction(0), base).to_base_units().magnitude
             step = worth.magnitude - zero

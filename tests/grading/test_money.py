@@ -117,3 +117,20 @@ async def test_a_total_is_right_by_floats_by_fractions_and_rounded(
         await verdict_on(rules, row["answer"], f"{float(row['answer']) + 0.01:.2f}", row["problem"])
         is False
     )
+
+
+@pytest.mark.parametrize(
+    ("answer", "correct"),
+    [
+        ("€21.66", True),
+        ("21.66", True),
+        ("$21.66", False),
+        ("**$21.66**", False),
+        ("$21.66$", True),
+    ],
+)
+async def test_a_sum_in_another_currency_than_the_question_asks_for_is_wrong(
+    rules: Judge, answer: str, correct: bool
+) -> None:
+    question = "What is the total in euros, rounded to cents?"
+    assert await verdict_on(rules, "21.66", answer, question) is correct

@@ -17,7 +17,7 @@ from llm_as_judge.grading.expressions import Relation
 from llm_as_judge.grading.extract import Declared, declared_answer
 from llm_as_judge.grading.final import final_expression, fold, plain_text, verdict_of, words
 from llm_as_judge.grading.latex import normalize
-from llm_as_judge.grading.number import Quantity, parse_number
+from llm_as_judge.grading.number import Quantity, in_currency, parse_number
 from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.shape import Scalar, Shape, parse_shape
 from llm_as_judge.grading.symbolic import compare
@@ -58,6 +58,11 @@ async def grade_math(problem: Problem, answer: str, pool: KillablePool) -> Verdi
     return (undecided or verdicts)[0]
 
 
+def _is_price(text: str) -> bool:
+    """ "$5", and not the "$5$" of LaTeX."""
+    return in_currency(text) is not None and not text.rstrip(". ").endswith("$")
+
+
 async def _against(gold: str, declared: Declared, problem: Problem, pool: KillablePool) -> Verdict:
     question, spec = problem.question, problem.spec
     gold_latex = normalize(gold)
@@ -73,8 +78,9 @@ async def _against(gold: str, declared: Declared, problem: Problem, pool: Killab
     names = [_NAMED.match(text) for text in (gold_latex, normalize(declared.text))]
     if all(names) and len({name[1].casefold() for name in names if name}) > 1:
         return verdict_of(None, "math.other_name", "the value has another name")
-    # the normal form drops the dollar sign, which decides where the owner says a unit
-    if not spec.unit and fold(normalize(declared.text)) == fold(gold_latex):
+    # the normal form drops the dollar sign, which decides where the row or the question has a unit
+    by_form = not (spec.unit or (gold_number and _is_price(declared.text)))
+    if by_form and fold(normalize(declared.text)) == fold(gold_latex):
         return verdict_of(True, "exact.same_form", "same normal form")
     if spec.grader == "exact":
         return verdict_of(False, "exact_match", "not equal to the gold answer")
@@ -89,7 +95,7 @@ async def _against(gold: str, declared: Declared, problem: Problem, pool: Killab
     if fault is not None:
         return fault
     latex = normalize(candidate)
-    if (fold(latex) == fold(gold_latex) and not spec.unit) or (
+    if (fold(latex) == fold(gold_latex) and by_form) or (
         isinstance(gold_shape, Shape)
         and gold_shape.kind == "text"
         and words(latex) == words(gold_latex)

@@ -84,7 +84,6 @@ def changed_setting(config: Config, earlier: Mapping[str, Any]) -> tuple[str, An
 
 
 def prompt_budgets(config: Config) -> PromptBudgets:
-    """Budgets that the prompts of training name."""
     reward = config.reward
     return PromptBudgets(
         config.training.seed, reward.one_budget, reward.prompt_budget, reward.draws_budgets
@@ -92,7 +91,6 @@ def prompt_budgets(config: Config) -> PromptBudgets:
 
 
 def warm_start_options(config: Config) -> WarmStartOptions:
-    """Options of the stage before the first step."""
     training, sampling = config.training, config.sampling
     return WarmStartOptions(
         bank=training.warm_start,
@@ -144,7 +142,6 @@ def run_options(config: Config, problems: ProblemFile) -> RunOptions:
 
 
 def watch_options(config: Config) -> WatchOptions:
-    """How the judge is watched while it rewards."""
     judge = config.judge
     return WatchOptions(
         label=judge.label,

@@ -31,7 +31,6 @@ from llm_as_judge.workflow.program import parse_program
 
 
 def checkpoint_root(config: Config) -> Path:
-    """Folder of the checkpoints of this model."""
     return config.output.checkpoints / config.policy.label / "grpo_mixed"
 
 

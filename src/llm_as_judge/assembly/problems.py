@@ -61,7 +61,6 @@ def _line(row: Problem | Mapping[str, Any], number: int) -> bytes:
 
 
 def problem_sampler(problems: ProblemFile, config: Config) -> StratifiedSampler:
-    """The order in which training sees them."""
     training = config.training
     rows = (problems.ids, problems.datasets, problems.domains)
     return StratifiedSampler(*rows, training.problems_per_step, training.seed)

@@ -285,13 +285,11 @@ class _LoadedWhenAsked:
         self._scorer: LabelScorer | None = None
 
     def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float]:
-        """See :class:`llm_as_judge.judge.scoring.Computing`."""
         if self._scorer is None:
             self._scorer = self._load()
         return self._scorer.log_odds(pairs)
 
     def close(self) -> None:
-        """Gives their memory back."""
         if self._scorer is not None:
             self._scorer.close()
             self._scorer = None

@@ -43,8 +43,6 @@ Made = PolicySampler | AbstractAsyncContextManager[PolicySampler]
 
 @dataclass(frozen=True, slots=True)
 class SamplerPlace:
-    """What a sampler is made from."""
-
     policy: Policy
     """The weights that learn, with their tokenizer."""
     turn: PolicyTurn

@@ -97,7 +97,6 @@ class ExperienceBuffer:
             return len({hash_ for mine in self._entries.values() for hash_, _ in mine})
 
     def entries(self, domain: Domain) -> tuple[Experience, ...]:
-        """Entries of a domain, in the order they were added."""
         with self._lock:
             return tuple(self._entries.get(domain, {}).values())
 

@@ -125,7 +125,6 @@ class Memory:
         )
 
     def files(self) -> Mapping[str, str]:
-        """File name -> content, for a checkpoint."""
         return buffer_files(self.buffer, self._kind)
 
 

@@ -64,7 +64,6 @@ class Policy:
 
     @property
     def stop_ids(self) -> frozenset[int]:
-        """Token ids that end a turn."""
         eos = self.base.generation_config.eos_token_id
         ids = eos if isinstance(eos, list) else [eos]
         return frozenset(i for i in [*ids, self.tokenizer.eos_token_id] if i is not None)
@@ -85,7 +84,6 @@ class Policy:
 
     @property
     def adapter_spec(self) -> AdapterSpec:
-        """Shape of the adapter that is loaded."""
         (found,) = self.model.peft_config.values()
         return AdapterSpec(found.r, found.lora_alpha, tuple(sorted(found.target_modules)))
 

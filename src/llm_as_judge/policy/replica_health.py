@@ -113,8 +113,6 @@ class _State:
 
 
 class ReplicaHealth:
-    """Of the replicas of one run."""
-
     def __init__(
         self,
         http: httpx.AsyncClient,
@@ -230,7 +228,6 @@ class ReplicaHealth:
             await self.look()
 
     async def aclose(self) -> None:
-        """No more looks."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)

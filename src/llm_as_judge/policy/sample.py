@@ -75,7 +75,6 @@ class HFSampler:
         return stream
 
     def complete(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> list[list[Completion]]:
-        """(P, K) completions, written here and now."""
         written = {(p, k): one for p, k, one in self.draw(prompts_P, sampling)}
         return [[written[p, k] for k in range(sampling.samples)] for p in range(len(prompts_P))]
 

@@ -9,14 +9,11 @@ from llm_as_judge.types import Completion, Sample
 
 
 class Stream:
-    """A ``SampleStream`` that one task fills."""
-
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Sample | None] = asyncio.Queue()
         self._writing: asyncio.Future[object] | None = None
 
     def put(self, sample: Sample) -> None:
-        """One more program; in the event loop."""
         self._queue.put_nowait(sample)
 
     def follow(self, writing: Awaitable[object]) -> None:
@@ -38,7 +35,6 @@ class Stream:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """End what is still being written."""
         if self._writing is not None:
             self._writing.cancel()
             await asyncio.wait({self._writing})

@@ -62,7 +62,6 @@ class PolicyThread:
             raise
 
     def close(self) -> None:
-        """No more turns."""
         self._turns.shutdown(wait=False, cancel_futures=True)
 
     def _unless_stopped(self, work: Callable[[], T], stop: threading.Event) -> T:

@@ -369,7 +369,6 @@ class VllmReplicas:
         return content
 
     async def aclose(self) -> None:
-        """Unload what was synced."""
         await self._health.aclose()
         await self._unload()
 

@@ -225,7 +225,6 @@ class Batch:
         ]
 
     async def aclose(self) -> None:
-        """End what still runs."""
         if self._writing is not None:
             await cancelled([self._writing])
         if self._stream is not None:

@@ -87,7 +87,6 @@ class WorkflowEnvironment:
     None = the next ones, without end."""
 
     def parse(self, text: str, problem: Problem) -> Program:
-        """See :class:`Environment`."""
         form = self.form or form_of(text)
         executors = self.settings.operators.executors
         return parse_program(
@@ -141,21 +140,17 @@ class WorkflowEnvironment:
         return dataclasses.replace(turned, executor=executor)
 
     async def grade(self, problem: Problem, execution: Execution) -> Verdict:
-        """See :class:`Environment`."""
         return await grade_runs(self.judge, problem, execution)
 
     def asking(self, executor: ChatModel) -> WorkflowEnvironment:
-        """The same with another executor."""
         return dataclasses.replace(self, executor=executor)
 
     def of_group(self) -> WorkflowEnvironment:
-        """See :class:`Environment`."""
         if self.draws != "shared":
             return self
         return self.asking(SharedDraws(self.executor, self.ledger, mark_cached=self.mark_shared))
 
     def of_rollout(self, k: int) -> WorkflowEnvironment:
-        """See :class:`Environment`."""
         if self.draws == "shared":
             return self
         return dataclasses.replace(self, offset=self.offset + k * DRAWS_APART)

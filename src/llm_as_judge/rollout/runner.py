@@ -35,7 +35,6 @@ class RolloutRunner:
         self._reward, self._timeout_s = reward, timeout_s
 
     async def groups(self, problems_P: Sequence[Problem], sampling: Sampling) -> list[Group]:
-        """One group for each problem, in the order of the problems."""
         return await (await self.start(problems_P, sampling)).groups()
 
     async def start(

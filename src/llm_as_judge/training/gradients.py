@@ -68,7 +68,6 @@ class PlacedMicroBatch:
 
     @property
     def tokens(self) -> int:
-        """Tokens that go through the model."""
         if self.tree is not None:
             return self.tree.input_ids_1N.numel()
         return len(self.micro_batch.prompts_P[0]) + sum(self.micro_batch.lengths)

@@ -242,7 +242,6 @@ def _fitted(
 
 
 def _effects(cells: Sequence[Cell]) -> tuple[dict[str, ProgramEffect], dict[str, ProblemEffect]]:
-    """Of the programs and the problems of a domain."""
     of_programs, of_problems = _grouped(cells)
     nothing = ProgramEffect(0.0, 1.0)
     program_effects = dict.fromkeys(of_programs, nothing)
@@ -267,7 +266,6 @@ def _effects(cells: Sequence[Cell]) -> tuple[dict[str, ProgramEffect], dict[str,
 
 
 def _grouped(cells: Sequence[Cell]) -> tuple[dict[str, list[Cell]], dict[str, list[Cell]]]:
-    """By program and by problem."""
     of_programs: dict[str, list[Cell]] = defaultdict(list)
     of_problems: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:

@@ -35,8 +35,6 @@ class WatchOptions:
 
 
 class JudgeWatch:
-    """Watches the judge of one run."""
-
     def __init__(
         self,
         options: WatchOptions,
@@ -70,7 +68,6 @@ class JudgeWatch:
         self._checked = False
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run must know."""
         return {
             "fingerprint": self._fingerprint,
             "canaries": self._canaries.before if self._canaries else {},

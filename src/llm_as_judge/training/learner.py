@@ -309,7 +309,6 @@ class Learner:
 
 
 def _differ(group: Group) -> bool:
-    """Whether it has different programs."""
     return len({tuple(r.completion.token_ids) for r in group.scored}) > 1
 
 

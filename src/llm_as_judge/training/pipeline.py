@@ -44,7 +44,6 @@ class StartedStep:
         return await self.batch.groups()
 
     async def aclose(self) -> None:
-        """End what still runs."""
         await self.batch.aclose()
         if self.followed is not None:
             self.followed.cancel()

@@ -69,8 +69,6 @@ class Peers(Protocol):
 
 
 class SingleProcess:
-    """One process."""
-
     count = 1
 
     def prepare(self, adapter: AdapterSpec, path: UpdatePath, loss: LossOptions) -> None:
@@ -157,7 +155,6 @@ class Link:
             parameter.grad = values
 
     def close(self) -> None:
-        """Hang up."""
         dist.destroy_process_group()
 
 
@@ -176,7 +173,6 @@ class Ranks:
         self.count = link.place.count
 
     def prepare(self, adapter: AdapterSpec, path: UpdatePath, loss: LossOptions) -> None:
-        """Let the others load the policy."""
         for rank in self._others:
             self._link.send(
                 rank,

@@ -24,7 +24,6 @@ class StopNotice:
         self.asked = False
 
     def hear(self) -> None:
-        """A signal has come."""
         if self.asked:
             return self.obey()
         self.asked = True

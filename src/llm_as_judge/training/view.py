@@ -25,8 +25,6 @@ class TrainingView(Protocol):
 
 
 class SilentView:
-    """Shows nothing."""
-
     def stage(self, text: str) -> None:
         pass
 
@@ -53,7 +51,6 @@ class StepProgress:
         self._early: dict[int, list[Rollout]] = {}
 
     def ended(self, step: int, rollout: Rollout) -> None:
-        """A rollout of ``step`` has ended."""
         if step <= self._shown:
             self._view.rollout(rollout)
         else:

@@ -205,7 +205,6 @@ class JobCalls:
             said.cancel()
 
     async def aclose(self) -> None:
-        """End what is still asked."""
         asking = list(self._asking)
         for task in asking:
             task.cancel()

@@ -29,8 +29,6 @@ from llm_as_judge.workers.work import RunSettings
 # ------------------------------------------------------------------------------ opening a worker
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a worker opens."""
-
     sandbox: str
     """``workflow.sandbox``."""
     concurrency: int
@@ -136,7 +134,6 @@ _KINDS: dict[str, type[Message]] = {
 
 
 def encode(messages: Sequence[Message | Options | Facts]) -> bytes:
-    """The messages as one text."""
     rows = [[type(message).__name__, to_json(message)] for message in messages]
     return json.dumps(rows, separators=(",", ":")).encode("ascii")
 

@@ -100,7 +100,6 @@ class WorkerPool:
 
     @property
     def facts(self) -> list[Facts]:
-        """Of the workers that take jobs now."""
         return [link.facts for link in self._ready]
 
     @property
@@ -146,7 +145,6 @@ class WorkerPool:
             await self._changed.wait()
 
     async def aclose(self) -> None:
-        """End all workers and what they run."""
         for keeper in self._keepers:
             keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)  # _keep has told what it saw
@@ -238,7 +236,6 @@ class WorkerPool:
         return done.execution
 
     async def verdict(self, problem: Problem, answer: str) -> Verdict:
-        """By the rules of a worker."""
         done = await self._done("grade", Grade(next(self._jobs), problem, answer), None)
         assert isinstance(done, Graded)
         return done.verdict
@@ -298,7 +295,6 @@ class RemoteRules:
         self._pool = pool
 
     async def verdict(self, problem: Problem, answer: str) -> Verdict:
-        """See :class:`llm_as_judge.grading.rules.RuleGrader`."""
         return await self._pool.verdict(problem, answer)
 
     async def aclose(self) -> None:

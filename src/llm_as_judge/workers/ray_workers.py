@@ -31,8 +31,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where workers go, and how many."""
-
     count: int = 1
     address: str | None = None
     """Of the cluster; None = RAY_ADDRESS, else a Ray of this process alone."""

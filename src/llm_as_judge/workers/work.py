@@ -25,8 +25,6 @@ from llm_as_judge.workflow.run import run_program
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How a program is run."""
-
     limits: RunLimits = field(default_factory=RunLimits)
     operators: OperatorSettings = field(default_factory=OperatorSettings)
     enhance: bool = True
@@ -84,7 +82,6 @@ class LocalWork:
     async def run(
         self, program: Program, problem: Problem, executor: ChatModel, settings: RunSettings
     ) -> Execution:
-        """See :class:`Work`."""
         return await run_program(
             program,
             problem,

@@ -118,7 +118,6 @@ class WorkerSide:
         return encode(said)
 
     async def aclose(self) -> None:
-        """End all jobs, sandbox and rules."""
         tasks = [running.task for running in self._jobs.values()]
         for task in tasks:
             task.cancel()

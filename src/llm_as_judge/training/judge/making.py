@@ -57,8 +57,6 @@ _AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a judge is made and from what."""
-
     folder: Path
     base: str
     """Name of the base model."""

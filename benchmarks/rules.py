@@ -1,12 +1,14 @@
-"""Verdicts of the rules on labeled rows, by kind of reply: precision, recall and the share left open.
+"""Judges side by side on labeled rows, by source or by kind of reply: precision, recall, open, kappa.
 
-    llm-as-judge grade --rules-only --in rows.jsonl --out after.jsonl
-    python benchmarks/rules.py --rows rows.jsonl --verdicts before.jsonl after.jsonl
+    llm-as-judge grade --rules-only --in rows.jsonl --out rules.jsonl
+    llm-as-judge grade --config embedded --in rows.jsonl --out judge.jsonl
+    python benchmarks/rules.py --rows rows.jsonl --verdicts rules.jsonl judge.jsonl --features judges/mine
 
-Rows are those of ``grade`` with ``correct``, true or false. A reply is `typed` if it and a reference are values of
-one kind, `exact` if it is a reference in the normal form, `gold in it` if a reference's words stand in it, else
-`no gold in it`. Anchor: the first file of verdicts, e.g. of an older commit. Expected of a change of rules: precision
-does not fall.
+Rows are those of ``grade`` with ``correct``, true or false. `word match` accepts what holds a reference in one piece
+and rejects all else. `features` is the model of lexical features in a judge's folder alone, on rows with a text as
+reference. Intervals: 95 %. By kind a reply is `typed` if it and a reference are values of one kind, `exact` if it is
+a reference in the normal form, `gold in it` if a reference's words stand in it, else `no gold in it`. Anchor: the first
+file of verdicts, e.g. of an older commit. Expected of a change of rules: precision does not fall.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.grading.text import contains_words, normal_text
 from llm_as_judge.grading.values import Asked, compare_values
 from llm_as_judge.intervals import wilson
-from llm_as_judge.judge.rows import read_answer
+from llm_as_judge.judge.feature_model import FeatureModel, read_features
+from llm_as_judge.judge.rows import Answer, read_answer, read_rows
 from llm_as_judge.types import Problem
 
 Verdicts = Mapping[str, bool | None]
@@ -44,14 +48,25 @@ def figures(rows: Sequence[Mapping[str, Any]], verdicts: Verdicts) -> str:
     rejected = [not row["correct"] for row in rows if verdicts[str(row["id"])] is False]
     right = sum(row["correct"] for row in rows)
     left = len(rows) - len(accepted) - len(rejected)
+    agreed = kappa([(row["correct"], verdicts[str(row["id"])] is True) for row in rows])
     return "  ".join(
         (
             f"accepted {_share(accepted)}",
             f"rejected {_share(rejected)}",
-            f"recall {sum(accepted) / right if right else 0:.2f}",
-            f"open {left / len(rows):.2f}",
+            f"recall {sum(accepted) / right if right else 0:.3f}",
+            f"open {left / len(rows):.3f}",
+            f"kappa {agreed:.3f}",
         )
     )
+
+
+def kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
+    """Of (label, accepted): what is open counts as not accepted. Source: Cohen 1960."""
+    n = len(pairs)
+    same = sum(one == other for one, other in pairs) / n
+    right, accepted = (sum(pair[at] for pair in pairs) / n for at in (0, 1))
+    chance = right * accepted + (1 - right) * (1 - accepted)
+    return (same - chance) / (1 - chance) if chance < 1 else 1.0
 
 
 def _share(held: Sequence[bool]) -> str:
@@ -62,23 +77,56 @@ def _share(held: Sequence[bool]) -> str:
     return f"{len(held):4} right {sum(held) / len(held):.3f} [{low:.3f}, {high:.3f}]"
 
 
+def word_match(answer: Answer) -> bool:
+    return any(contains_words(answer.candidate, gold) for gold in answer.problem.answers)
+
+
+def by_features(answer: Answer, model: FeatureModel) -> bool | None:
+    """What the model's thresholds say; None between them, and of what has no reference in words."""
+    if answer.problem.domain != "qa" or not answer.problem.answers:
+        return None
+    declared = declared_answer(clean(answer.candidate), one_sentence=False)
+    log_odds = model.log_odds(answer.problem, declared.text)
+    if model.accept is not None and log_odds >= model.accept:
+        return True
+    return False if model.reject is not None and log_odds <= model.reject else None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=Path, required=True)
-    parser.add_argument("--verdicts", type=Path, nargs="+", required=True)
+    parser.add_argument("--verdicts", type=Path, nargs="*", default=[])
+    parser.add_argument("--features", type=Path, help="folder of a judge")
+    parser.add_argument("--by", choices=["source", "kind"], default="source")
     options = parser.parse_args()
-    rows = [json.loads(line) for line in options.rows.read_text("utf-8").splitlines()]
+    read = read_rows(options.rows, lambda row: (dict(row), read_answer(row)))
+    systems: dict[str, Verdicts] = {
+        path.stem: {
+            line["id"]: line["correct"]
+            for line in map(json.loads, path.read_text("utf-8").splitlines())
+        }
+        for path in options.verdicts
+    }
+    systems["word match"] = {answer.problem.id: word_match(answer) for _, answer in read}
+    if options.features:
+        model = read_features(options.features)
+        if model is None:
+            parser.error(f"--features {options.features}: holds no features.json")
+        systems["features"] = {answer.problem.id: by_features(answer, model) for _, answer in read}
+    graded = [
+        (row, answer)
+        for row, answer in read
+        if all(answer.problem.id in verdicts for verdicts in systems.values())
+    ]
     groups: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in rows:
-        answer = read_answer(row)
-        groups[kind_of_reply(answer.problem, answer.candidate)].append(row)
-    for name, group in [("all", rows), *sorted(groups.items())]:
+    for row, answer in graded:
+        kind = kind_of_reply(answer.problem, answer.candidate)
+        groups[kind if options.by == "kind" else str(row.get("source", "labeled"))].append(row)
+    every: list[Mapping[str, Any]] = [row for row, _ in graded]
+    for name, group in [("all", every), *sorted(groups.items())]:
         print(f"{name}: {len(group)} rows, {sum(row['correct'] for row in group)} right")
-        for path in options.verdicts:
-            lines = map(json.loads, path.read_text("utf-8").splitlines())
-            print(
-                f"  {path.stem:8}", figures(group, {line["id"]: line["correct"] for line in lines})
-            )
+        for system, verdicts in systems.items():
+            print(f"  {system:10}", figures(group, verdicts))
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from llm_as_judge.audit.audit import AuditReport
     from llm_as_judge.config import Config
+    from llm_as_judge.judge.feature_model import FeatureModel
     from llm_as_judge.judge.judge_file import JudgeFile
 
 BASE = "qwen25-coder-0.5b"
@@ -244,6 +245,13 @@ def train(
         float, typer.Option("--learning-rate", min=0.0, help="Learning rate.")
     ] = 3e-4,
     epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the examples.")] = 1,
+    features_only: Annotated[
+        bool,
+        typer.Option(
+            "--features-only",
+            help="Only learn the lexical features anew, for the judge that is in --out already.",
+        ),
+    ] = False,
     precision: PrecisionOption = 0.97,
     seed: SeedOption = None,
     device: DeviceOption = None,
@@ -255,9 +263,14 @@ def train(
     """
     from llm_as_judge.assembly import model_weights
     from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
-    from llm_as_judge.training.judge.making import Place, train_judge
+    from llm_as_judge.training.judge.making import Place, train_features, train_judge
     from llm_as_judge.training.judge.rows import Sets
 
+    if features_only:
+        seed = settings_of(config, None, seed=seed).training.seed
+        learned = asyncio.run(train_features(out, labeled, precision=precision, seed=seed))
+        _say_features(learned, out)
+        return
     settings = settings_of(config, None, model=model, device=device, seed=seed)
     options = LearnOptions(
         seed=settings.training.seed,
@@ -392,6 +405,16 @@ def _scoring() -> Callable[[int, int], None]:
             pace.ended()
 
     return told
+
+
+def _say_features(learned: FeatureModel, folder: Path) -> None:
+    accept = "never" if learned.accept is None else f"from {learned.accept:.2f}"
+    reject = "never" if learned.reject is None else f"to {learned.reject:.2f}"
+    say(
+        f"features: learned from {learned.learned} replies; may accept {accept}, rejects {reject}, "
+        f"chosen on {learned.chosen_on} answers"
+    )
+    say(f"judge  {folder}")
 
 
 def _say_thresholds(thresholds: object, folder: Path) -> None:

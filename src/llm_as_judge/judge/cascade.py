@@ -27,6 +27,9 @@ from llm_as_judge.judge.rows import Grader
 from llm_as_judge.thoughts import without_thoughts
 from llm_as_judge.types import Problem, RunLimits, Sandbox, Verdict
 
+EXACT_MATCH = "exact_match"
+"""Rule of a short text that is no reference, with no judge to read it."""
+
 
 @runtime_checkable
 class CallLogger(Protocol):
@@ -137,9 +140,7 @@ class Judge:
         declared = declared_answer(text, one_sentence=problem.domain == "math")
         judged = await self._last.judge(problem, declared.text, verdict.score, fresh=fresh)
         if judged.correct is None and verdict.rule == UNEQUAL and verdict.score == 0:
-            return _exact_match(
-                verdict
-            )  # a judge that never rejects leaves open what shares no word
+            return _exact_match(verdict)  # a judge that is not sure leaves open what shares no word
         return judged
 
     def _without_model(self, verdict: Verdict) -> Verdict:
@@ -159,7 +160,7 @@ class Judge:
 
 def _exact_match(verdict: Verdict) -> Verdict:
     """A short text that is not the gold, with no judge that could say that it means the same."""
-    return replace(verdict, correct=False, rule="exact_match", score=verdict.score)
+    return replace(verdict, correct=False, rule=EXACT_MATCH, score=verdict.score)
 
 
 class _Fresh:

@@ -3,6 +3,7 @@
 FOLDER/
     adapter_config.json, adapter_model.safetensors    in PEFT's format
     judge.json                                        base model, thresholds, how they were chosen
+    features.json                                     the model of lexical features, if it has one
     questions.txt                                     a digest of each question it learned from
     README.md                                         the model card
 """
@@ -18,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256, write_text
 from llm_as_judge.judge.calibration import Reliability, Thresholds
+from llm_as_judge.judge.feature_model import FEATURES_FILE
 from llm_as_judge.refused import place_and_reason
 
 JUDGE_FILE, QUESTIONS = "judge.json", "questions.txt"
@@ -80,13 +82,14 @@ def write_judge_file(folder: Path, content: JudgeFile) -> None:
 
 
 def judge_sha256(folder: Path) -> str:
-    """Changes with the weights of the adapter and with the thresholds.
+    """Changes with the weights of the adapter, the thresholds and the model of features.
 
     Raises:
         ModelError: a file is missing.
     """
     try:
         names = [JUDGE_FILE] if read_judge_file(folder).endpoint else [JUDGE_FILE, _ADAPTER]
+        names += [FEATURES_FILE] if (folder / FEATURES_FILE).exists() else []
         sums = [file_sha256(folder / name) for name in names]
     except OSError as error:
         raise ModelError(

@@ -12,7 +12,7 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.training.judge.changes import changed_golds, crossed_golds, restated_math
-from llm_as_judge.training.judge.examples import Question, free_examples, questions_of
+from llm_as_judge.training.judge.examples import Question, families, free_examples, questions_of
 from llm_as_judge.training.judge.rows import (
     Sets,
     is_for_calibration,
@@ -171,11 +171,45 @@ def test_every_family_is_made() -> None:
     both = Problem("q/both", "open", "qa", "Which two towns?", ("Venn and Mora",))
     rng = random.Random(0)
     cases = [*many(), Case(both, "Venn and Mora, both", True, "t", "labeled")]
-    families = {one.category for one in free_examples(questions_of(cases, rng), rng)}
-    assert families == {
-        "other gold", "near miss", "near miss in a reply", "denied", "joined", "beside", "part",
-        "attack", "restated", "alias",
+    found = {one.category for one in free_examples(questions_of(cases, rng), rng)}
+    only_of_some = {"restated", "less exact", "other word"}  # mathematics, dates, such a verb
+    wanted = {
+        "other gold", "near miss", "near miss in a reply", "verb denied", "joined", "part", "attack", "alias",
+        *families().wrong, *families().right,
     }  # fmt: skip
+    assert found - only_of_some == wanted
+
+
+def test_templates_name_what_a_question_has() -> None:
+    """A template that names anything else would end a training."""
+    known = {"gold": "g", "other": "o", "third": "t", "said": "s"}
+    for texts in [*families().wrong.values(), *families().right.values()]:
+        assert len(set(texts)) == len(texts) >= 4
+        for text in texts:
+            assert text.format(**known) != text
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "right", "family", "made"),
+    [
+        ("Who directed it?", "Ada Venn", "Ada Venn directed it.", "other word", "Ada Venn {} it."),
+        ("When was it?", "May 4, 1902", "It was on May 4, 1902.", "less exact", "It was on {}."),
+    ],
+)
+def test_a_made_reply_differs_from_a_right_one_in_what_makes_it_wrong(
+    question: str, gold: str, right: str, family: str, made: str
+) -> None:
+    asked = Question(Problem("q/1", "open", "qa", question, (gold,)), right=(right,))
+    begin, _, end = made.partition("{}")
+    found = [
+        one.candidate
+        for seed in range(10)
+        for one in free_examples([asked], random.Random(seed))
+        if one.category == family and one.candidate.startswith(begin)
+    ]
+    assert found
+    assert right not in found
+    assert all(text.endswith(end) for text in found)
 
 
 @pytest.mark.parametrize(

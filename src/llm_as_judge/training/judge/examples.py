@@ -3,27 +3,50 @@
 A row with a label is an example as it is. A question with its reference alone is enough for free
 examples: each writer below makes answers that are surely wrong (another question's gold, one number
 or date further, one word of the gold with a word of another, the gold denied, hedged or among others,
-named beside another answer, a part of it, every family of the audit's attacks) or surely right (the gold
-restated, another accepted spelling).
+named beside another answer, a part of it, every family of the audit's attacks and of families.yaml) or surely right
+(the gold restated, another accepted spelling). A mistake of a judge is answered by a family here, never by a
+pattern in the rules.
 """
 
 from __future__ import annotations
 
+import functools
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
+
+import yaml
+from pydantic import BaseModel, ConfigDict
 
 from llm_as_judge.audit.attacks import CATEGORIES, Case
 from llm_as_judge.audit.seeds import Seed
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.squad import normalize_answer
-from llm_as_judge.grading.wordlists import tokens
+from llm_as_judge.grading.wordlists import MONTHS, tokens
 from llm_as_judge.training.judge.changes import changed_golds, crossed_golds, restated_math
 from llm_as_judge.types import Problem
 
 _FEW = 3
 """Wrong golds that a question is shown with."""
+
+
+class Families(BaseModel):
+    """families.yaml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    wrong: dict[str, tuple[str, ...]]
+    right: dict[str, tuple[str, ...]]
+    other_word: tuple[tuple[str, ...], ...]
+
+
+@functools.cache
+def families() -> Families:
+    """Wordings of made replies, by family."""
+    file = resources.files("llm_as_judge.training.judge") / "families.yaml"
+    return Families.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,23 +220,56 @@ def _joined(question: Question, rng: random.Random) -> Sequence[str]:
     return ()
 
 
-_BESIDE = (
-    "{other}, not far from {gold}",
-    "{other}, who had known {gold}",
-    "{other}, the successor of {gold}",
-    "{other}, often taken for {gold}",
-    "{other}, with the help of {gold}",
-    "It is {other}, which comes after {gold}.",
+def _filled(templates: Sequence[str]) -> Writer:
+    """Writes a reply by one template of a family of families.yaml; none where the question has no text for it."""
+
+    def write(question: Question, rng: random.Random) -> Sequence[str]:
+        golds = [gold for gold in question.problem.answers if "/" not in gold and len(gold) <= 60]
+        short = [text for text in question.wrong if len(text) <= 40]
+        if question.problem.domain != "qa" or not golds:
+            return ()
+        said = [reply.rstrip(" .") for reply in question.right if len(reply) <= 200]
+        fits = [one for one in templates if said or "{said}" not in one]
+        fits = [one for one in fits if len(short) >= ("{other}" in one) + ("{third}" in one)]
+        if not fits:
+            return ()
+        texts = dict(zip(("other", "third"), rng.sample(short, len(short)), strict=False))
+        return [rng.choice(fits).format(gold=golds[0], said=rng.choice(said or [""]), **texts)]
+
+    return write
+
+
+def _other_word(question: Question, rng: random.Random) -> Sequence[str]:
+    """A right reply that answers another question: one of its words, which the question has too, is another."""
+    asked = question.problem.question.casefold()
+    for reply in question.right[:4]:
+        for words in families().other_word:
+            for word in words:
+                pattern = rf"\b{word}\b"
+                if re.search(pattern, asked) and re.search(pattern, reply):
+                    other = rng.choice([one for one in words if one != word])
+                    return [re.sub(pattern, other, reply, count=1)]
+    return ()
+
+
+_MONTH = "|".join(sorted(MONTHS))
+_DATE = re.compile(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? (?P<one>{_MONTH})|(?P<two>{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?),? (?P<year>\d{{4}})",
+    re.IGNORECASE,
 )
 
 
-def _beside(question: Question, rng: random.Random) -> Sequence[str]:
-    """Another answer, of which the gold is a mere attribute."""
-    gold = question.problem.answers[0] if question.problem.answers else ""
-    short = [text for text in question.wrong if len(text) <= 40]
-    if question.problem.domain != "qa" or not short or not gold or "/" in gold or len(gold) > 40:
+def _less_exact(question: Question, rng: random.Random) -> Sequence[str]:
+    """A right reply with less of the date than each reference has."""
+    if not question.problem.answers or not all(map(_DATE.search, question.problem.answers)):
         return ()
-    return [rng.choice(_BESIDE).format(other=rng.choice(short), gold=gold)]
+
+    def coarser(date: re.Match[str]) -> str:
+        month, year = date["one"] or date["two"], date["year"]
+        return rng.choice([f"{month} {year}", year, f"the {year[:3]}0s", f"the month of {month}"])
+
+    replies = (question.problem.answers[0], *question.right[:4])
+    return [_DATE.sub(coarser, reply) for reply in replies if _DATE.search(reply)][:2]
 
 
 def _part(question: Question, rng: random.Random) -> Sequence[str]:
@@ -230,13 +286,7 @@ def _restated(question: Question, rng: random.Random) -> Sequence[str]:
     problem = question.problem
     if not problem.answers:
         return (rng.choice(["unanswerable", "The passage does not say.", "No answer is given."]),)
-    if problem.domain == "math":
-        return restated_math(problem.answers[0])
-    gold = problem.answers[0]
-    dress = rng.choice(
-        ["{}", "It is {}.", "The answer is {}.", "{}, as far as the sources say.", "**{}**"]
-    )
-    return (dress.format(gold),)
+    return restated_math(problem.answers[0]) if problem.domain == "math" else ()
 
 
 def _alias(question: Question, rng: random.Random) -> Sequence[str]:
@@ -252,13 +302,16 @@ WRITERS: Mapping[str, tuple[bool, Writer]] = {
     "other gold": (False, _other_gold),
     "near miss": (False, _near_miss),
     "near miss in a reply": (False, _near_reply),
-    "denied": (False, _denied),
+    "verb denied": (False, _denied),
     "joined": (False, _joined),
-    "beside": (False, _beside),
+    "other word": (False, _other_word),
+    "less exact": (False, _less_exact),
     "part": (False, _part),
     "attack": (False, _attack),
     "restated": (True, _restated),
     "alias": (True, _alias),
+    **{name: (False, _filled(texts)) for name, texts in families().wrong.items()},
+    **{name: (True, _filled(texts)) for name, texts in families().right.items()},
 }
 """Family -> label, and who writes its answers."""
 

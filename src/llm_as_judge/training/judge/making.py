@@ -21,6 +21,7 @@ from llm_as_judge.judge.calibration import (
     risk_coverage,
 )
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.feature_model import FeatureModel, write_features
 from llm_as_judge.judge.judge_file import (
     JUDGE_FILE,
     QUESTIONS,
@@ -35,6 +36,7 @@ from llm_as_judge.policy.checkpoint import latest_checkpoint, save_half
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
+from llm_as_judge.training.judge.lexical import learn_features
 from llm_as_judge.training.judge.rows import (
     Graded,
     Sets,
@@ -91,6 +93,11 @@ async def train_judge(
     rules = Judge()
     try:
         sets = await split_sets(labeled, bare, rules, seed=options.seed, limit=limit)
+        if any(case.problem.domain == "qa" for case in labeled):
+            model = await learn_features(
+                labeled, bare, rules, seed=options.seed, precision=precision
+            )
+            write_features(place.folder, model)
     finally:
         await rules.aclose()
     cases = [graded.case for graded in sets.learn]
@@ -136,6 +143,27 @@ def _new_policy(place: Place, spec: AdapterSpec, options: LearnOptions) -> Polic
         seed=options.seed,
         layers=options.layers,
     )
+
+
+async def train_features(
+    folder: Path, paths: Sequence[Path], *, precision: float, seed: int
+) -> FeatureModel:
+    """A new model of lexical features for the judge in a folder; its adapter stays.
+
+    Raises:
+        DataError: rows are broken or few.
+        ModelError: the folder holds no judge.
+    """
+    read_judge_file(folder)
+    labeled, bare = read_training_rows(paths)
+    require_learnable(labeled, ", ".join(map(str, paths)))
+    rules = Judge()
+    try:
+        model = await learn_features(labeled, bare, rules, seed=seed, precision=precision)
+    finally:
+        await rules.aclose()
+    write_features(folder, model)
+    return model
 
 
 async def calibrate_on_rows(
@@ -320,7 +348,7 @@ def _with_scores(graded: Sequence[Graded], log_odds: Sequence[float | None]) -> 
         Scored(
             part_of(g.case.problem, g.case.candidate),
             g.case.correct,
-            g.verdict.correct,
+            None if g.open else g.verdict.correct,
             next(scores) if g.open else None,
             g.case.category != "labeled" and g.case.problem.domain in by_people,
         )

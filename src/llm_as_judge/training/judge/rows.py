@@ -19,7 +19,7 @@ from pathlib import Path
 from llm_as_judge.audit.attacks import Case
 from llm_as_judge.errors import DataError
 from llm_as_judge.grading.extract import plain
-from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.cascade import EXACT_MATCH, Judge
 from llm_as_judge.judge.rows import AnswerRow, read_answer, read_rows
 from llm_as_judge.training.judge.examples import free_examples, questions_of
 from llm_as_judge.types import Verdict
@@ -48,8 +48,8 @@ class Graded:
 
     @property
     def open(self) -> bool:
-        """It reaches the judge."""
-        return self.verdict.correct is None
+        """It reaches the judge: the rules alone call a short text wrong that is no reference, a judge reads it."""
+        return self.verdict.correct is None or self.verdict.rule == EXACT_MATCH
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from llm_as_judge.operators import ExecutorSettings, OperatorSettings
 from llm_as_judge.types import ChatRequest, Domain, Execution, Problem, Program, RunLimits, Sandbox
 from llm_as_judge.workflow import ProgramForm, parse_program, run_program
 from llm_as_judge.workflow.context import CheckOptions
-from llm_as_judge.workflow.given import wrap_body
+from llm_as_judge.workflow.imports import wrap_body
 from llm_as_judge.workflow.program import extract
 
 __all__ = ["Entry", "corpus", "runs_of", "unchecked"]

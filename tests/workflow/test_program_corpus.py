@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-
 import pytest
 from program_corpus import Entry, corpus, died, promised_death, runs_of, unchecked
 
-from llm_as_judge.errors import SandboxError
 from llm_as_judge.operators import registry
-from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import Sandbox
 from llm_as_judge.workflow.context import CheckOptions
 
@@ -18,18 +13,6 @@ ENTRIES = corpus()
 VALID = [entry for entry in ENTRIES if entry.valid]
 MISTAKES = [entry for entry in ENTRIES if not entry.valid]
 OPTIONS = CheckOptions(registry(), "math", 32, wants_tuple=True)
-
-
-@pytest.fixture(scope="module")
-def sandbox_and_loop() -> Iterator[tuple[Sandbox, asyncio.AbstractEventLoop]]:
-    loop = asyncio.new_event_loop()
-    try:
-        sandbox = loop.run_until_complete(open_sandbox("auto", list(registry())))
-    except SandboxError:  # this machine has no isolation; the programs are our own
-        sandbox = loop.run_until_complete(open_sandbox("subprocess", list(registry())))
-    yield sandbox, loop
-    loop.run_until_complete(sandbox.aclose())
-    loop.close()
 
 
 def test_the_corpus_is_large_enough() -> None:
@@ -54,18 +37,16 @@ def test_each_mistake_is_found_and_named(entry: Entry) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
-def test_verdict_agrees_with_the_run(
-    entry: Entry, sandbox_and_loop: tuple[Sandbox, asyncio.AbstractEventLoop]
-) -> None:
-    sandbox, loop = sandbox_and_loop
+async def test_verdict_agrees_with_the_run(entry: Entry, sandbox: Sandbox) -> None:
     program = entry.parse()
     if program.runnable:
-        runs = loop.run_until_complete(runs_of(program, entry.domain, sandbox, entry.executors))
+        runs = await runs_of(program, entry.domain, sandbox, entry.executors)
         assert not {name: run.error for name, run in runs.items() if promised_death(run)}
         assert not entry.valid or runs["agreeable"].status == "ok"
         assert all(run.llm_calls <= program.worst_case_calls for run in runs.values())
     if not entry.valid:
         written = unchecked(entry, OPTIONS)
-        runs = loop.run_until_complete(runs_of(written, entry.domain, sandbox, entry.executors))
+        runs = await runs_of(written, entry.domain, sandbox, entry.executors)
         assert any(died(run) for run in runs.values()) == entry.dies

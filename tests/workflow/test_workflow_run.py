@@ -4,8 +4,7 @@ import pytest
 
 from llm_as_judge.errors import EndpointError
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.operators import OperatorSettings, registry
-from llm_as_judge.sandbox import open_sandbox
+from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.types import (
     ChatRequest,
     Execution,
@@ -18,18 +17,12 @@ from llm_as_judge.types import (
 from llm_as_judge.workflow import parse_program, run_program
 from llm_as_judge.workflow.run import answer_text, call_arguments
 
+IN_THE_SANDBOX = pytest.mark.asyncio(loop_scope="session")
 MATH = Problem("t/t/1", "gsm8k", "math", "What is 9 + 9?", ("18",))
 CODE = Problem(
     "t/t/2", "humaneval", "code", "Add.", entry_point="add",
     visible_tests=("assert add(1, 2) == 3",), hidden_tests=("assert add(40, 2) == 42",),
 )  # fmt: skip
-
-
-@pytest.fixture
-async def sandbox():  # type: ignore[no-untyped-def]
-    opened = await open_sandbox("subprocess", list(registry()))
-    yield opened
-    await opened.aclose()
 
 
 async def run(
@@ -50,6 +43,7 @@ ONE = "d = await answer_generate(input=problem)\n"
 
 
 @pytest.mark.slow
+@IN_THE_SANDBOX
 @pytest.mark.parametrize(
     ("text", "status", "answer"),
     [
@@ -87,6 +81,7 @@ return ds[0]["answer"]"""
 
 
 @pytest.mark.slow
+@IN_THE_SANDBOX
 @pytest.mark.parametrize(
     ("text", "right_at", "status", "calls"),
     [
@@ -120,6 +115,7 @@ async def test_calls_that_are_made_count_not_those_of_the_worst_case(
 
 
 @pytest.mark.slow
+@IN_THE_SANDBOX
 async def test_a_run_that_is_too_slow_keeps_its_trace(sandbox: Sandbox) -> None:
     text = (
         "task = asyncio.ensure_future(answer_generate(input=problem))\n"
@@ -135,6 +131,7 @@ async def test_a_run_that_is_too_slow_keeps_its_trace(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.slow
+@IN_THE_SANDBOX
 async def test_a_crowded_executor_makes_no_program_late(sandbox: Sandbox) -> None:
     program = parse_program(ONE + 'return d["answer"]', "math", "body")
     execution = await run_program(
@@ -146,6 +143,7 @@ async def test_a_crowded_executor_makes_no_program_late(sandbox: Sandbox) -> Non
 
 
 @pytest.mark.slow
+@IN_THE_SANDBOX
 async def test_our_fault_is_raised_not_scored(sandbox: Sandbox) -> None:
     def down(_: ChatRequest) -> str:
         raise EndpointError("executor: no reply")
@@ -155,6 +153,7 @@ async def test_our_fault_is_raised_not_scored(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.slow
+@IN_THE_SANDBOX
 async def test_a_program_cannot_forge_its_trace(sandbox: Sandbox) -> None:
     text = ONE + 'd["cost"] = -5\nreturn {"answer": d["answer"], "reward": 10}["answer"], -99.0'
     execution = await run(text, sandbox)
@@ -164,6 +163,7 @@ async def test_a_program_cannot_forge_its_trace(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.slow
+@IN_THE_SANDBOX
 async def test_calls_at_the_same_time_are_all_in_the_trace(sandbox: Sandbox) -> None:
     text = (
         "import asyncio\nrs = await asyncio.gather(*[custom(input=problem, instruction=str(i)) "

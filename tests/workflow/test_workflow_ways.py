@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from llm_as_judge.errors import SandboxError
 from llm_as_judge.grading.equality import GradersEquality
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import OffsetDraws, SharedDraws
-from llm_as_judge.operators import registry
-from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import (
     ChatModel,
     ChatRequest,
@@ -24,22 +19,13 @@ from llm_as_judge.types import (
 )
 from llm_as_judge.workflow import parse_program, run_program
 
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 MATH = Problem("t/t/1", "gsm8k", "math", "What is 9 + 9?", ("18",))
 CODE = Problem(
     "t/t/2", "humaneval", "code", "Add.", entry_point="add",
     visible_tests=("assert add(1, 2) == 3",), hidden_tests=("assert add(40, 2) == 42",),
 )  # fmt: skip
 LIMITS = RunLimits(wall_s=30, cpu_s=2)
-
-
-@pytest.fixture
-async def sandbox() -> AsyncIterator[Sandbox]:
-    try:
-        opened = await open_sandbox("auto", list(registry()))
-    except SandboxError:  # this machine has no isolation; the programs are our own
-        opened = await open_sandbox("subprocess", list(registry()))
-    yield opened
-    await opened.aclose()
 
 
 def unchecked(text: str) -> Program:

@@ -79,7 +79,7 @@ def _landlock_form(
 
 
 def _python(python: Interpreter, inside: str, descriptor: int) -> tuple[str, ...]:
-    boot = BOOT.format(module="unhooked")
+    boot = BOOT.format(module="no_atfork")
     return (str(python.executable), "-B", "-s", "-S", "-c", boot, inside, str(descriptor))
 
 

@@ -22,10 +22,10 @@ from llm_as_judge.workflow.algebra import (
     origin_of,
 )
 from llm_as_judge.workflow.arguments import by_name, check_arguments, word_for
+from llm_as_judge.workflow.assignments import place
 from llm_as_judge.workflow.context import Frame, plain
 from llm_as_judge.workflow.effects import effect_of, origin_of_call, pending, unawaited_items
 from llm_as_judge.workflow.functions import misfit
-from llm_as_judge.workflow.places import place
 from llm_as_judge.workflow.repairs import give_model
 
 

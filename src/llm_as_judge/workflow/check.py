@@ -28,7 +28,7 @@ from llm_as_judge.workflow.context import (
 )
 from llm_as_judge.workflow.expressions import evaluate
 from llm_as_judge.workflow.findings import Finding, Repair
-from llm_as_judge.workflow.given import drop_given_import, given_imports
+from llm_as_judge.workflow.imports import drop_given_import, given_imports
 from llm_as_judge.workflow.repairs import return_pair
 from llm_as_judge.workflow.statements import define, follow, follow_annotations
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import item_of, length, many, truth
+from llm_as_judge.workflow.assignments import peek
 from llm_as_judge.workflow.bounds import (
     closed,
     counted_by,
@@ -20,7 +21,6 @@ from llm_as_judge.workflow.bounds import (
 )
 from llm_as_judge.workflow.context import Frame, Loop, State, meet, plain
 from llm_as_judge.workflow.expressions import bind, evaluate, iterable
-from llm_as_judge.workflow.places import peek
 
 Follow: TypeAlias = Callable[[Sequence[ast.stmt], Frame], None]
 """Follows statements: the interpreter itself."""

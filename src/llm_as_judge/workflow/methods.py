@@ -18,10 +18,10 @@ from llm_as_judge.workflow.algebra import (
     origin_of,
     with_item,
 )
+from llm_as_judge.workflow.assignments import tainted
 from llm_as_judge.workflow.context import Frame
 from llm_as_judge.workflow.effects import no_whole_results, origin_of_call
 from llm_as_judge.workflow.lookup import as_key, read_key
-from llm_as_judge.workflow.places import tainted
 from llm_as_judge.workflow.vocabulary import MUTATING_METHODS, TEXT_METHODS
 
 Outcome: TypeAlias = tuple[v.Value, v.Value | None]

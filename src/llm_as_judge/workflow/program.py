@@ -15,7 +15,7 @@ from llm_as_judge.workflow.canonical import canonical_hash, text_hash
 from llm_as_judge.workflow.check import Checked, check
 from llm_as_judge.workflow.context import CheckOptions
 from llm_as_judge.workflow.findings import Finding
-from llm_as_judge.workflow.given import wrap_body
+from llm_as_judge.workflow.imports import wrap_body
 from llm_as_judge.workflow.repairs import pair_up
 
 ProgramForm = Literal["class", "body"]

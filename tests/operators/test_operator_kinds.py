@@ -275,7 +275,7 @@ async def test_a_failure_is_reflected_on_three_times_at_most() -> None:
     written = "```python\ndef add(a, b):\n    return 1\n```"
     result, call = await _test_call(lambda _: written, sandbox)
     assert result == {"result": False, "solution": "def add(a, b):\n    return 1"}
-    assert (call.llm_calls, len(sandbox.sources)) == (3, 4)
+    assert (call.llm_calls, len(sandbox.sources)) == (3, 2)  # equal code is tested once
 
 
 async def test_a_mended_solution_passes() -> None:

@@ -104,37 +104,23 @@ class Test(Operator):
         if not self.context.problem.visible_tests:
             self.context.note("the problem shows no tests: nothing was run, the result is False")
             return {"result": False, "solution": code}
-        report = await self._tested(code)
-        for _ in range(self.REFLECTIONS):
-            if report.passed:
-                break
-            values = {
-                "problem": problem,
-                "solution": code,
-                "entry_point": entry_point,
-                "error": self._shown_failure(report),
-            }
-            try:
-                reply = await self.context.ask("reflect", values)
-            except ReplyError as error:
-                raise ReplyError(str(error), result=False, solution=code) from None
-            written = python_code(reply.text)
-            if not written:
-                self.context.note("a reflection held no code")
-                continue
-            code = written
-            report = await self._tested(code)
+        values = {"problem": problem, "entry_point": entry_point}
+        try:
+            report = await self.context.execution.tested(code)
+            for _ in range(self.REFLECTIONS):
+                if report.passed:
+                    break
+                shown = {"solution": code, "error": self._shown_failure(report)}
+                reply = await self.context.ask("reflect", {**values, **shown})
+                written = python_code(reply.text)
+                if not written:
+                    self.context.note("a reflection held no code")
+                    continue
+                code = written
+                report = await self.context.execution.tested(code)
+        except ReplyError as error:
+            raise ReplyError(str(error), result=False, solution=code) from None
         return {"result": report.passed, "solution": code}
-
-    async def _tested(self, code: str) -> TestReport:
-        problem = self.context.problem
-        return await self.context.sandbox.run_tests(
-            code,
-            problem.entry_point,
-            problem.visible_tests,
-            self.context.code_limits,
-            problem.setup_code,
-        )
 
     def _shown_failure(self, report: TestReport) -> str:
         tests = self.context.problem.visible_tests

@@ -191,13 +191,11 @@ class ForkServer:
             self.lost = True
             with contextlib.suppress(RuntimeError):
                 asyncio.get_running_loop().remove_reader(self._control.fileno())
-            for future in self._ends.values():
+            waiting: list[asyncio.Future[Any]] = [*self._ends.values(), *self._looks.values()]
+            for future in waiting:
                 if not future.done():
                     future.set_result(None)
             self._ends.clear()
-            for look in self._looks.values():
-                if not look.done():
-                    look.set_result(None)
             self._looks.clear()
             for pool in self._pools.values():
                 pool.drop()

@@ -120,7 +120,8 @@ class SplitGrading:
                 HostChannel(solution.sock, MAX_BYTES, MAX_FRAMES, MAX_CALL) as answering,
                 HostChannel(tests.sock, MAX_BYTES, MAX_FRAMES) as asking,
             ):
-                await asking.send(self._tests_task())  # prepared while the solution loads
+                task = _task("tests", self._entry_point, self._tests, self._setup, self._nonce)
+                await asking.send(task)  # prepared while the solution loads
                 await asking.send({"names": await self._load(answering)})
                 return await self._carry(asking, answering)
         except _SolutionError as error:
@@ -139,10 +140,7 @@ class SplitGrading:
             "setup": self._setup,
             "entry_point": self._entry_point,
         }
-        try:
-            await answering.send(task)
-        except ChannelClosedError:
-            raise _SolutionError("the solution's process died") from None
+        await _to_solution(answering, task)
         message = await self._from_solution(answering, "ready")
         names = message.get("names")
         if not isinstance(names, dict) or not {str}.issuperset(map(type, names.values())):
@@ -163,9 +161,6 @@ class SplitGrading:
             if kind != "out":
                 raise ProtocolError("an answer that nobody asked for")
 
-    def _tests_task(self) -> dict[str, Any]:
-        return _task("tests", self._entry_point, self._tests, self._setup, self._nonce)
-
     async def _carry(
         self, asking: HostChannel, answering: HostChannel
     ) -> tuple[tuple[int, ...], str]:
@@ -178,23 +173,22 @@ class SplitGrading:
             if kind == "result":
                 return self._all(), f"the tests do not run: {_error_type(message)}"
             if kind in ("invoke", "reply"):
-                await self._pass_on(message, calls, answering)
+                await _to_solution(answering, calls.of_the_tests(message))
                 heard = await self._from_solution(answering, "reply", "invoke")
                 await asking.send(calls.of_the_solution(heard))
             elif kind != "out":
                 raise ProtocolError("unexpected message from the tests")
 
-    async def _pass_on(
-        self, message: dict[str, Any], calls: _Calls, answering: HostChannel
-    ) -> None:
-        try:
-            await answering.send(calls.of_the_tests(message))
-        except ChannelClosedError:
-            raise _SolutionError("the solution's process ended") from None
-
     def _verdict(self, message: dict[str, Any]) -> tuple[tuple[int, ...], str]:
         failed = tuple(int(number) for number in message["failed"])
         return failed, str(message["error"])[:500]
+
+
+async def _to_solution(answering: HostChannel, message: dict[str, Any]) -> None:
+    try:
+        await answering.send(message)
+    except ChannelClosedError:
+        raise _SolutionError("the solution's process ended") from None
 
 
 class StubTrial:

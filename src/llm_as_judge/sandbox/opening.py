@@ -44,7 +44,10 @@ async def open_sandbox(
         except SandboxError as error:
             refusals.append(str(error))
         else:
-            _admit(sandbox.isolation, refusals)
+            if refusals:
+                log.warning(
+                    "sandbox: %s, since %s", sandbox.isolation.mechanism, "; ".join(refusals)
+                )
             return sandbox
     raise IsolationError(
         f"no sandbox of mechanism {mechanism!r}: {'; '.join(refusals)}. See docs/sandbox.md"
@@ -57,8 +60,7 @@ async def _open(
     launcher = _launcher(mechanism, max_children)
     try:
         isolation = await observe(launcher)
-        if mechanism != "subprocess":
-            _refuse_leaks(isolation)
+        _report_leaks(isolation, refuse=mechanism != "subprocess")
         if expected is not None:
             await launcher.expect(child_kind(expected, loops=True), max_children)
     except BaseException:
@@ -67,18 +69,12 @@ async def _open(
     return ProcessSandbox(launcher, isolation, operators, max_children)
 
 
-def _admit(isolation: IsolationReport, refusals: list[str]) -> None:
-    """Says on standard error what is weaker than it could be."""
-    if refusals:
-        log.warning("sandbox: %s, since %s", isolation.mechanism, "; ".join(refusals))
-    if lacking := [name for name in JAIL_PROPERTIES if not isolation.holds.get(name)]:
-        log.warning("sandbox %s is no jail: not %s", isolation.mechanism, ", ".join(lacking))
-
-
-def _refuse_leaks(isolation: IsolationReport) -> None:
-    leaks = [name for name in JAIL_PROPERTIES if not isolation.holds.get(name)]
+def _report_leaks(isolation: IsolationReport, refuse: bool) -> None:
+    leaks = ", ".join(name for name in JAIL_PROPERTIES if not isolation.holds.get(name))
+    if leaks and refuse:
+        raise SandboxError(f"{isolation.mechanism} was seen to leak: not {leaks}")
     if leaks:
-        raise SandboxError(f"{isolation.mechanism} was seen to leak: not {', '.join(leaks)}")
+        log.warning("sandbox %s is no jail: not %s", isolation.mechanism, leaks)
 
 
 def _launcher(mechanism: str, most_idle: int) -> Launcher:

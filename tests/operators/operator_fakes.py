@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from llm_as_judge.llm.scripted import Answers, ScriptedChat
 from llm_as_judge.operators import (
@@ -35,6 +36,23 @@ CODE = Problem(
     visible_tests=("assert add(1, 2) == 3",),
     hidden_tests=("assert add(2, 2) == 4",),
 )
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "Custom": {"input": "p", "instruction": "i"},
+    "AnswerGenerate": {"input": "p"},
+    "CustomCodeGenerate": {"problem": "p", "entry_point": "add", "instruction": ""},
+    "ScEnsemble": {"solutions": ["1", "2", "3"], "problem": "p"},
+    "MdEnsemble": {"solutions": ["1", "2", "3"], "problem": "p"},
+    "Programmer": {"problem": "p"},
+    "Test": {"problem": "p", "solution": "def add(a, b): return 0", "entry_point": "add"},
+    "Format": {"problem": "p", "solution": "s"},
+    "Review": {"problem": "p", "solution": "s"},
+    "Revise": {"problem": "p", "solution": "s", "feedback": "f"},
+    "UntilAgree": {"ways": ["1", "2", "1"], "agree": 2, "most": 3},
+    "UntilPassed": {"problem": "p", "entry_point": "add", "most": 3},
+    "Vote": {"solutions": ["1", "2", "3"]},
+}
+"""Of one call of each shipped operator."""
 
 
 class FakeSandbox:

@@ -6,12 +6,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from operator_fakes import CODE, MATH, FakeSandbox, called, service
+from operator_fakes import ARGUMENTS, CODE, MATH, FakeSandbox, called, service
 
 from llm_as_judge.errors import ContextError, EndpointError, SandboxError
 from llm_as_judge.llm.scripted import ScriptedChat
@@ -21,21 +20,6 @@ from llm_as_judge.types import ChatRequest, Execution, Json, SandboxResult, Test
 
 OLD_CALL = {"operator": "Custom", "prompt_tokens": 100, "completion_tokens": 30, "llm_calls": 2}
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "Custom": {"input": "p", "instruction": "i"},
-    "AnswerGenerate": {"input": "p"},
-    "CustomCodeGenerate": {"problem": "p", "entry_point": "add", "instruction": ""},
-    "ScEnsemble": {"solutions": ["1", "2", "3"], "problem": "p"},
-    "MdEnsemble": {"solutions": ["1", "2", "3"], "problem": "p"},
-    "Programmer": {"problem": "p"},
-    "Test": {"problem": "p", "solution": "def add(a, b): return 0", "entry_point": "add"},
-    "Format": {"problem": "p", "solution": "s"},
-    "Review": {"problem": "p", "solution": "s"},
-    "Revise": {"problem": "p", "solution": "s", "feedback": "f"},
-    "UntilAgree": {"ways": ["1", "2", "1"], "agree": 2, "most": 3},
-    "UntilPassed": {"problem": "p", "entry_point": "add", "most": 3},
-    "Vote": {"solutions": ["1", "2", "3"]},
-}
 OPERATORS = sorted(ARGUMENTS)
 ASKING = sorted(ARGUMENTS.keys() - {"UntilAgree", "Vote"})
 """Those that ask the executor themselves."""

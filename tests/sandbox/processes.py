@@ -25,10 +25,22 @@ def process_states(sandbox: Sandbox) -> list[str]:
     return found
 
 
-async def processes_settled(sandbox: Sandbox, wanted: int) -> int:
-    """The number of processes once it is ``wanted``, or after ten seconds."""
-    for _ in range(200):
-        if (count := len(process_states(sandbox))) == wanted:
+async def processes_settled(sandbox: Sandbox, *wanted: int) -> int:
+    """The number of living processes once it is one of ``wanted``; none that is dead is left then.
+    The deadline only ends a test that has failed."""
+    for _ in range(6000):
+        states = process_states(sandbox)
+        if len(states) in wanted and "Z" not in states:
             break
         await asyncio.sleep(0.05)
-    return count
+    return len(states)
+
+
+async def runs_begun(sandbox: Sandbox, children: int) -> None:
+    """Returns once so many children are at work."""
+    pools = sandbox._launcher._servers[False]._pools  # type: ignore[attr-defined]
+    for _ in range(30_000):
+        if sum(pool.busy for pool in pools.values()) >= children:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{children} children never were at work")

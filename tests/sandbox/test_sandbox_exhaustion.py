@@ -7,7 +7,7 @@ import os
 import signal
 
 import pytest
-from processes import process_states
+from processes import processes_settled, runs_begun
 
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox.forkserver import KEPT_READY, KINDS
@@ -88,10 +88,8 @@ async def test_nobody_is_left_when_the_runs_are_over(jail: Sandbox) -> None:
     source = "import time\ndef f(): time.sleep(60)"
     runs = (jail.run_function(source, "f", [], RunLimits(wall_s=0.2)) for _ in range(20))
     assert {result.status for result in await asyncio.gather(*runs)} == {"timeout"}
-    await asyncio.sleep(0.5)
-    states = process_states(jail)
-    assert "Z" not in states
-    assert len(states) <= 3 + KINDS * KEPT_READY  # bubblewrap, the server and idle children
+    most = 3 + KINDS * KEPT_READY  # bubblewrap, the server and idle children
+    assert await processes_settled(jail, *range(1, most + 1)) <= most
 
 
 async def test_death_of_the_server_is_our_failure_and_it_comes_back(jail: Sandbox) -> None:
@@ -100,7 +98,7 @@ async def test_death_of_the_server_is_our_failure_and_it_comes_back(jail: Sandbo
     running = [jail.run_function(source, "f", [1], RunLimits(wall_s=20)) for _ in range(2)]
     grading = jail.run_tests(source, "f", tests, RunLimits(wall_s=20))
     together = asyncio.gather(*running, grading, return_exceptions=True)
-    await asyncio.sleep(0.3)
+    await runs_begun(jail, 4)
     os.kill(jail._launcher.server_pid, signal.SIGKILL)  # type: ignore[attr-defined]
     assert [type(outcome) for outcome in await together] == [SandboxError] * 3
     result = await jail.run_function("def f(): return 'back'", "f", [], LIMITS)

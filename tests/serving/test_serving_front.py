@@ -62,7 +62,7 @@ async def ended(client: Client) -> bytes:
 
 
 async def answered(url: str) -> int:
-    async with httpx.AsyncClient(timeout=60) as http:
+    async with httpx.AsyncClient(timeout=600) as http:
         return (await http.post(f"{url}/v1/chat/completions", json=ASK)).status_code
 
 

@@ -25,7 +25,6 @@ from llm_as_judge.config.reading import (
     shipped_dir,
 )
 from llm_as_judge.config.running import (
-    DEFAULT_EXECUTOR,
     CallsConfig,
     NamedExecutorConfig,
 )
@@ -35,7 +34,6 @@ from llm_as_judge.config.tree import Config
 __all__ = [
     "ADDRESS_FORM",
     "DATASETS",
-    "DEFAULT_EXECUTOR",
     "EXTRA_DATASETS",
     "FLAT_KEYS",
     "OWN_FILE",

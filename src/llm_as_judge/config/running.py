@@ -12,9 +12,8 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from llm_as_judge.config.reading import Number, Section
 from llm_as_judge.quoting import quoted
+from llm_as_judge.types import DEFAULT_EXECUTOR
 
-DEFAULT_EXECUTOR = "default"
-"""What a program calls the executor that is asked where it names none."""
 _EXECUTOR_NAME = re.compile(r"[A-Za-z][\w-]{0,31}", re.ASCII)
 
 

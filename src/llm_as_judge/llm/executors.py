@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from llm_as_judge.config import DEFAULT_EXECUTOR
 from llm_as_judge.errors import ModelError
 from llm_as_judge.quoting import quoted
-from llm_as_judge.types import ChatModel, ChatReply, ChatRequest
+from llm_as_judge.types import DEFAULT_EXECUTOR, ChatModel, ChatReply, ChatRequest
 
 
 def among_known(name: str, others: Collection[str]) -> str:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from llm_as_judge.config import DEFAULT_EXECUTOR
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.llm.executors import among_known
 from llm_as_judge.operators.base import (
@@ -23,7 +22,7 @@ from llm_as_judge.operators.base import (
 )
 from llm_as_judge.operators.registry import EXECUTOR, OperatorEntry, Registry
 from llm_as_judge.quoting import quoted
-from llm_as_judge.types import Json, OperatorCall
+from llm_as_judge.types import DEFAULT_EXECUTOR, Json, OperatorCall
 
 
 class OperatorService:

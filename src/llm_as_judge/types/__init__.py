@@ -56,6 +56,7 @@ from llm_as_judge.types.plain import (
 from llm_as_judge.types.values import (
     ANSWER_KINDS,
     BUDGETS,
+    DEFAULT_EXECUTOR,
     GRADER_NAMES,
     PROMPT_PRICE,
     UNSPECIFIED,
@@ -86,6 +87,7 @@ __all__ = [
     "ANSWER_KINDS",
     "BUDGETS",
     "DATASET_INFO",
+    "DEFAULT_EXECUTOR",
     "DOMAINS",
     "GRADER_NAMES",
     "PROMPT_PRICE",

@@ -192,6 +192,8 @@ class Program:
 
 
 # ------------------------------------------------------------------------------------- execution
+DEFAULT_EXECUTOR = "default"
+"""What a program calls the executor that is asked where it names none."""
 PROMPT_PRICE = 0.25
 """Of a prompt token, in written tokens, where the prices of an endpoint are not known."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from llm_as_judge.config import DEFAULT_EXECUTOR
 from llm_as_judge.llm.executors import among_known
 from llm_as_judge.operators import OperatorEntry
 from llm_as_judge.operators.base import MAX_NUMBER
 from llm_as_judge.operators.registry import EXECUTOR
+from llm_as_judge.types import DEFAULT_EXECUTOR
 from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import (
     calls_of,

@@ -136,6 +136,8 @@ PAIRS: list[tuple[AnswerKind, str, str, bool | None]] = [
             ("15 March 1985", "1985-03-15T00:00:00Z", RIGHT),
             ("March", "in Mar.", RIGHT),
             ("March", "May", WRONG),
+            ("4 May", "4 March", WRONG),
+            ("4 May", "May the 4th", RIGHT),
             ("March", "March 1985", OPEN),
             ("4 March 2020", "03/04/2020", RIGHT),
             ("3 April 2020", "03/04/2020", OPEN),
@@ -369,6 +371,8 @@ def test_what_a_price_is_per_may_stand_in_the_question() -> None:
         assert verdict("$45", answer, question) is RIGHT
         assert verdict("$45 per month", answer, question) is RIGHT
     assert verdict("$45", "$45 a year", question) is WRONG
+    assert verdict("30", "30 pages per minute", "How many pages a minute?") is RIGHT
+    assert verdict("30", "30 pages per hour", "How many pages a minute?") is OPEN
     assert verdict("50 miles per hour", "50 miles", "How many miles per hour?") is WRONG
 
 
@@ -401,6 +405,7 @@ def test_a_difference_and_a_score_are_no_range() -> None:
 
 def test_a_label_that_looks_like_a_number_keeps_its_zeros() -> None:
     assert compare_values("3.10", "3.1", Asked("Which version is it?", "qa")) is None
+    assert compare_values("4.10", "4.1", Asked("Which section says so?", "qa")) is None
     assert verdict("3.10", "3.1", "What is the room temperature?") is RIGHT
 
 

@@ -329,8 +329,8 @@ def _number(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     wanted = parse_number(gold)
     if wanted is None and (comma := parse_number(gold, decimal_comma=True)) and comma.unit:
         wanted = comma  # "19,99 €" is no list
-    if wanted is None or any(date.span > 1 for date in read_dates(gold)) or _is_era(wanted):
-        return None  # "the 1980s"
+    if wanted is None or _is_era(wanted) or _is_more_than_a_year(gold, asked):
+        return None
     said = _read_number(candidate)
     if said is None or _is_era(said):
         return _year(wanted, gold, candidate, asked)
@@ -338,7 +338,8 @@ def _number(gold: str, candidate: str, asked: Asked) -> Comparison | None:
         said = _with_unit(said, asked.spec.unit) if wanted.unit or wanted.percent else said
     correct, rule, why = compare_numbers(wanted, said, asked.question, asked.spec)
     kind = asked.spec.kind or kind_of(wanted if wanted.unit or wanted.percent else said)
-    if asked.domain == "qa" and correct and said.remark and not wanted.remark:
+    remarked = said.remark and not wanted.remark and not _of_words(said.remark, asked.question)
+    if asked.domain == "qa" and correct and remarked:
         return Comparison(None, kind, "number.remark", f"{said.remark!r} stands behind the number")
     if asked.domain == "qa" and correct and (thing := _uncounted(wanted, said, asked.question)):
         return Comparison(None, kind, "number.thing", f"{thing!r} is no word of the question")
@@ -346,11 +347,25 @@ def _number(gold: str, candidate: str, asked: Asked) -> Comparison | None:
 
 
 _ASKS_LABEL = re.compile(
-    r"\b(?:which|what)(?:\s+is\s+the)?(?:\s+\w+)?\s+(?:version|release|section|chapter|clause|paragraph|article|room|edition)"
-    r"(?:\s+(?:is|was|are|do|does|did|must|should|can|may|will|of|in|has|have|contains?|covers|numbers?)\b|\s*(?:[?.,]|$))",
+    r"\b(?:which|what)(?:\s+is\s+the)?(?:\s+\w+)?\s+(?:version|release|section|chapter|clause|paragraph|article|room|edition|form)\b"
+    r"(?!\s+(?:temperature|size|area|length|height|width|volume|capacity|rate|price|cost|count)\b)",
     re.IGNORECASE,
 )
 """Asks for a name that looks like a number."""
+
+
+def _is_more_than_a_year(gold: str, asked: Asked) -> bool:
+    """ "the 1980s"; "4 May", where the owner does not call it a number."""
+    dates = read_dates(gold)
+    return any(
+        date.span > 1 or (date.month is not None and asked.spec.kind is None) for date in dates
+    )
+
+
+def _of_words(remark: str, question: str) -> bool:
+    """Has ``remark`` only words of ``question``: "per minute" where "a minute" is asked for?"""
+    asked = {singular(word) for word in normal_tokens(question)}
+    return {singular(word) for word in normal_tokens(remark)} <= asked | {"per", "each", "every"}
 
 
 def _is_era(number: Quantity) -> bool:

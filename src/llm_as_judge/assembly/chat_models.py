@@ -70,7 +70,8 @@ class ChatModels:
         self.ledger = Ledger(limits_of(config))
         self.executors: dict[str, ChatModel] = {}
         """Those that are open, by their model's name."""
-        self.recording = kept_calls(config.calls)
+        calls = config.calls
+        self.recording = kept_calls(calls.mode, calls.folder, calls.max_mb)
         if self.recording is not None:
             stack.callback(self.recording.close)
 

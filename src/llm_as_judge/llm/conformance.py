@@ -17,7 +17,7 @@ import httpx
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.logprobs import of_tokens
-from llm_as_judge.types import ChatReply, ChatRequest, Json, Message
+from llm_as_judge.types import ChatReply, ChatRequest, Json, Message, to_json
 
 _SCHEMA = {
     "type": "object",
@@ -77,26 +77,8 @@ class Conformance:
         return f"; keep them with logprobs: {LIKELIEST if self.top_logprobs else 0} in its entry"
 
     def as_json(self) -> dict[str, Json]:
-        rates: dict[str, Json] = {str(n): round(rate, 1) for n, rate in self.tokens_per_s.items()}
-        return {
-            "url": self.url,
-            "model": self.model,
-            "served": list(self.served),
-            "empty_fraction": self.empty_fraction,
-            "readable": self.readable,
-            "asked": self.asked,
-            "usage": self.usage,
-            "seed": self.seed,
-            "seeds_differ": self.seeds_differ,
-            "json_schema": self.json_schema,
-            "logprobs": self.logprobs,
-            "top_logprobs": self.top_logprobs,
-            "token_ids": self.token_ids,
-            "several_draws": self.several_draws,
-            "best_concurrency": self.best_concurrency,
-            "tokens_per_s": rates,
-            "failures": dict(self.failures),
-        }
+        rates = {str(n): round(rate, 1) for n, rate in self.tokens_per_s.items()}
+        return {**to_json(self), "tokens_per_s": rates}
 
 
 async def examine(

@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
+from typing import Literal
 
-from llm_as_judge.config import CallsConfig, config_files, find_model, load_endpoints
+from llm_as_judge.config import config_files, find_model, load_endpoints
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.pool import Pool, is_pool
+from llm_as_judge.llm.recorded import Mode
 from llm_as_judge.llm.weights import weights_identity
 
 
-def kept_calls(calls: CallsConfig) -> Pool | None:
+def kept_calls(mode: Mode | Literal["off"], folder: Path, max_mb: int | None) -> Pool | None:
     """What the calls of a run are answered from and kept in: the pool of the folder, or the
     recording of this one run; None = nothing is kept.
 
+    Args:
+        max_mb: a pool is cut to it when it is opened; None = it is not.
     Raises:
         UserError: the folder, or what is in it, is not as wanted.
     """
-    if calls.mode == "off":
+    if mode == "off":
         return None
-    if calls.mode != "replay" and calls.folder.is_file():
-        raise ConfigError(f"calls.folder: {calls.folder} is a file; name a folder")
-    if calls.mode == "replay" and not is_pool(calls.folder):
-        return Pool(calls.folder, lines=True)
-    pool = Pool(calls.folder, one_run=calls.mode == "record")
-    if calls.mode == "record" and not pool.one_run:
+    if mode != "replay" and folder.is_file():
+        raise ConfigError(f"calls.folder: {folder} is a file; name a folder")
+    if mode == "replay" and not is_pool(folder):
+        return Pool(folder, lines=True)
+    pool = Pool(folder, one_run=mode == "record")
+    if mode == "record" and not pool.one_run:
         pool.close()
         raise ConfigError(
-            f"calls.folder: {calls.folder} holds a pool that runs share; name another folder for a recording"
+            f"calls.folder: {folder} holds a pool that runs share; name another folder for a recording"
         )
-    if calls.max_mb is not None and calls.mode == "cache":
-        pool.prune(calls.max_mb * 2**20)
+    if max_mb is not None and mode == "cache":
+        pool.prune(max_mb * 2**20)
     return pool
 
 

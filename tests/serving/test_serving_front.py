@@ -184,15 +184,6 @@ async def test_the_soft_limit_of_descriptors_is_raised_and_bounds_the_places(
 
 
 # ------------------------------------------------------------------------------------ the whole verb
-PROGRAM = """class Workflow:
-    def __init__(self, name, llm_config, dataset):
-        pass
-
-    async def __call__(self, problem):
-        return "saw " + problem
-"""
-
-
 @pytest.mark.slow
 async def test_a_thousand_half_sent_requests_and_four_hundred_bodies_disturb_nobody(
     tmp_path: Path,
@@ -200,7 +191,7 @@ async def test_a_thousand_half_sent_requests_and_four_hundred_bodies_disturb_nob
     """1,000 connections with half a head and 400 with an unfinished megabyte, beside 50 clients."""
     if places(2000) < 2000:
         pytest.skip("this account may not open 2,000 connections")
-    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "program.py").write_text(ONE_CALL)
     command = [sys.executable, "-m", "llm_as_judge", "serve", "--policy", "program.py"]
     options = ["--port", "0", "--set", "executor.model=scripted", "--max-connections", "600"]
     with (tmp_path / "log").open("w+") as said:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,19 @@ import pytest
 from scripted_endpoint import Script, ask, chat_over, refuses
 
 from llm_as_judge.llm.client import EndpointLimits
-from llm_as_judge.llm.logprobs import of_tokens
+from llm_as_judge.llm.logprobs import of_first_token, of_tokens
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
-from llm_as_judge.types import ChatReply, ReplyLogProbs, Usage, from_json, to_json
+from llm_as_judge.llm.wire import request_body
+from llm_as_judge.types import (
+    ChatReply,
+    ChatRequest,
+    Message,
+    ReplyLogProbs,
+    Usage,
+    from_json,
+    to_json,
+)
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
 KEPT = ReplyLogProbs(3, -0.5, None)
@@ -36,6 +46,32 @@ def choice(*tokens: Any) -> dict[str, Any]:
 
 def says_with(*tokens: Any) -> httpx.Response:
     return httpx.Response(200, json={"choices": [choice(*tokens)], "usage": USAGE})
+
+
+def test_the_likeliest_first_tokens_are_asked_for_by_a_request_alone_and_read() -> None:
+    request = ChatRequest((Message("user", "Yes or no?"),), max_tokens=1)
+    assert "top_logprobs" not in to_json(request)  # nor in a digest of it
+    asked = request_body(
+        replace(request, top_logprobs=20), "m", extra_tokens=0, attempt=0, left_out=()
+    )
+    assert (asked["logprobs"], asked["top_logprobs"]) == (True, 20)
+    listed = token(-0.5, -0.1, -2, None, "-1", True, 0.5, float("nan"), -(10**400), 10**400)
+    assert of_first_token(choice(listed)) == {"0": -0.1, "1": -2.0}
+    reply = ChatReply("yes", "length", Usage(5, 1), first_token={"yes": -0.25})
+    assert from_json(ChatReply, json.loads(json.dumps(to_json(reply)))) == reply
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [None, [], {"content": None}, {"content": []}, {"content": [{"token": "yes"}]}]
+    + [
+        {"content": [{"top_logprobs": said}]}
+        for said in (3, [], [3], [{"token": 3, "logprob": -1}])
+    ],
+    ids=str,
+)
+def test_what_lists_no_first_token_gives_none(logprobs: Any) -> None:
+    assert of_first_token({"logprobs": logprobs}) is None
 
 
 def test_the_mean_is_over_all_tokens_and_the_entropy_over_the_likeliest_and_the_rest() -> None:

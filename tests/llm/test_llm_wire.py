@@ -82,17 +82,6 @@ async def test_a_use_that_cannot_be_is_none_that_was_said(count: int) -> None:
     assert (chat.ledger.total.unmetered_attempts, chat.ledger.total.prompt_tokens) == (1, 0)
 
 
-@pytest.mark.parametrize("value", [-(10**400), 10**400, float("nan"), "x", None])
-def test_a_log_prob_that_cannot_be_is_none(value: object) -> None:
-    listed = [{"token": "Yes", "logprob": value}, {"token": "No", "logprob": -0.5}]
-    choice = {
-        "message": {"content": "Yes"},
-        "logprobs": {"content": [{"top_logprobs": listed}]},
-    }
-    found = read_response(200, {}, of(choices=[choice]))
-    assert found.first_token == {"No": -0.5}
-
-
 def test_half_of_a_surrogate_pair_can_be_written() -> None:
     found = read_response(200, {}, b'{"choices": [{"message": {"content": "4\\ud800"}}]}')
     assert found.text == "4?"

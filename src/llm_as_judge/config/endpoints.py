@@ -53,10 +53,10 @@ class Endpoint(Section):
         "without one, as in the variable NO_PROXY.",
     )
     requests_per_minute: Number | None = Field(
-        None, gt=0, description="Requests that may start in a minute, over all servers."
+        None, gt=0, description="Requests that may start in a minute."
     )
     tokens_per_minute: Number | None = Field(
-        None, gt=0, description="Prompt and completion tokens in a minute, over all servers."
+        None, gt=0, description="Prompt and completion tokens in a minute."
     )
     thinking_tokens: int = Field(
         0, ge=0, description="Added to every request's max_tokens: a reasoning model thinks first."

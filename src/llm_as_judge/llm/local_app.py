@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -69,13 +70,6 @@ _REFUSED = ("stream", "tools", "top_logprobs")
 """The engine has the log-probabilities of the drawn tokens alone."""
 
 
-class _Refusal(Exception):  # noqa: N818  a response with a status of its own
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-
-
 def make_app(batch: Batch, model_name: str, api_key: str, slots: int) -> Starlette:
     """The ASGI application."""
     service = _Service(batch, model_name, api_key, slots)
@@ -85,7 +79,7 @@ def make_app(batch: Batch, model_name: str, api_key: str, slots: int) -> Starlet
             Route("/v1/models", service.models),
             Route("/health", service.health),
         ],
-        exception_handlers={_Refusal: _refused},
+        exception_handlers={HTTPException: _refused},
     )
 
 
@@ -108,7 +102,7 @@ class _Service:
         self._authorize(request)
         body = await _body(request)
         if body.n > self._slots:
-            raise _Refusal(400, f"n: Value must be at most {self._slots}")
+            raise HTTPException(400, f"n: Value must be at most {self._slots}")
         drawing = asyncio.ensure_future(self._draws(body))
         gone = asyncio.ensure_future(_disconnected(request))
         try:
@@ -128,7 +122,7 @@ class _Service:
         prompt = batch.tokens(batch.prompt([m.model_dump() for m in body.messages]))
         room = batch.context_tokens - len(prompt)
         if room <= 0:
-            raise _Refusal(
+            raise HTTPException(
                 400,
                 f"the prompt has {len(prompt)} tokens or more, and the context size is "
                 f"{batch.context_tokens}: there is no room for a reply",
@@ -142,7 +136,7 @@ class _Service:
     def _authorize(self, request: Request) -> None:
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode(), self._api_key.encode()):
-            raise _Refusal(401, "wrong or missing API key")
+            raise HTTPException(401, "wrong or missing API key")
 
 
 def _seeded(sampling: Sampling, seed: int) -> Sampling:
@@ -154,10 +148,10 @@ async def _body(request: Request) -> _Body:
         body = _Body.model_validate_json(await request.body())
     except ValidationError as error:
         place, reason = place_and_reason(error)
-        raise _Refusal(400, f"{place or 'body'}: {reason}") from None
+        raise HTTPException(400, f"{place or 'body'}: {reason}") from None
     for name in _REFUSED:
         if (body.model_extra or {}).get(name):
-            raise _Refusal(400, f"{name} is not supported")
+            raise HTTPException(400, f"{name} is not supported")
     return body
 
 
@@ -198,5 +192,6 @@ def _logprobs(draw: Drawn) -> Mapping[str, Any] | None:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, _Refusal)
-    return JSONResponse({"error": {"message": error.message, "code": error.status}}, error.status)
+    assert isinstance(error, HTTPException)
+    said = {"message": error.detail, "code": error.status_code}
+    return JSONResponse({"error": said}, error.status_code)

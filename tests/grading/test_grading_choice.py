@@ -12,10 +12,10 @@ from llm_as_judge.grading.choice import (
     choose,
     gold_options,
     grade_choice,
-    options_in,
     read_choice,
 )
 from llm_as_judge.grading.equality import answer_classes
+from llm_as_judge.grading.options import options_in
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.parts import CHOICE, part_of

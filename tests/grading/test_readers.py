@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_as_judge.grading.abstention import is_abstention
-from llm_as_judge.grading.choice import grade_choice, problem_options, read_choice
+from llm_as_judge.grading.choice import grade_choice, read_choice
 from llm_as_judge.grading.dates import read_clock, read_dates, read_ratio
 from llm_as_judge.grading.extract import clean, declared_answer, guard
 from llm_as_judge.grading.final import plain_text, quantity
 from llm_as_judge.grading.latex import normalize
 from llm_as_judge.grading.number import count_numbers, has_decimal_comma, parse_number
+from llm_as_judge.grading.options import problem_options
 from llm_as_judge.grading.rules import extract_code
 from llm_as_judge.grading.shape import parse_shape
 from llm_as_judge.grading.text import contains_words, normal_text

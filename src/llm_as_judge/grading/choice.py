@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Literal
 
 from llm_as_judge.grading.extract import declarations, declared_answer, undecorated
+from llm_as_judge.grading.options import option_key, problem_options, undressed
 from llm_as_judge.grading.values import Asked, compare_values
 from llm_as_judge.types import Problem, Verdict
 
@@ -29,106 +29,6 @@ class Choice:
     fault: Fault | None = None
     named: frozenset[int] = frozenset()
     """Options mentioned, denied ones among them."""
-
-
-# ------------------------------------------------------------------------------------ plain text
-_DRESS = re.compile(
-    r"\\(?:boxed|fbox|text|textbf|textit|textrm|textsf|emph|underline|mathrm|mathbf|mathit|mathsf"
-    r"|operatorname)\s*\{([^{}]*)\}"
-)
-_SPACING = re.compile(r"\\(?:[ ,;:!]|quad|qquad|enspace|hspace\{[^{}]*\})|~|[^\S\n]+")
-_DELIMITERS = re.compile(r"\\[()\[\]]|(?<!\\)\$|\*\*|__|`")
-_SAME = (
-    *((r"\dfrac", r"\frac"), (r"\tfrac", r"\frac"), (r"\left", ""), (r"\right", "")),
-    *((r"\%", "%"), (r"\$", "$"), ("\u2212", "-"), ("\u2019", "'"), ("\u2013", "-")),
-)
-_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_DEEPEST = 6
-
-
-def _undressed(text: str) -> str:
-    """``text`` without the marks of LaTeX and Markdown that only set it in type."""
-    for _ in range(_DEEPEST):
-        text, count = _DRESS.subn(r" \1 ", text)
-        if not count:
-            break
-    return _SPACING.sub(" ", _DELIMITERS.sub("", text)).translate(_FULL_WIDTH)
-
-
-def _key(text: str) -> str:
-    """What texts of one option share: no case, no dress, no spaces beside signs. Signs stay."""
-    text = undecorated(_undressed(text))
-    for one, other in _SAME:
-        text = text.replace(one, other)
-    text = re.sub(r"\s*([^\w\s])\s*", r"\1", " ".join(text.casefold().split()))
-    return re.sub(r"^(?:the|an?) (?=\w)", "", text.rstrip(".,;:!")).strip("$ ")
-
-
-# --------------------------------------------------------------------------- options of a problem
-_LONGEST_QUESTION = 8000
-_MOST_TEXT = 300
-_BEFORE = r"(?:(?<=\s)|(?<=^)|(?<=[,;|]))"
-_LABELS = tuple(
-    (re.compile(rf"{_BEFORE}{form}(?=\s|\S)", re.MULTILINE), least)
-    for form, least in (
-        (r"\(([A-Z])\)", 2),
-        (r"\(([a-z])\)", 2),
-        (r"\[([A-Z])\]", 2),
-        (r"([A-Z])\)", 2),
-        (r"([a-z])\)", 2),
-        (r"([A-Z])[.:](?=\s)", 3),
-        (r"([a-z])[.:](?=\s)", 3),
-    )
-)
-"""A way to write the letters, and how many options on one line are no accident."""
-
-
-def problem_options(problem: Problem) -> tuple[str, ...]:
-    """Texts of the options in order, given apart or written into the question; empty if it has none."""
-    return problem.options or options_in(problem.question)
-
-
-@lru_cache(maxsize=1024)
-def options_in(question: str) -> tuple[str, ...]:
-    """Options with letters from A on in ``question``: ``A. argon``, ``(A) 3 (B) 5``, ``a) argon b) neon``."""
-    text = _undressed(question[-_LONGEST_QUESTION:])
-    found = [_run(text, label, least) for label, least in _LABELS]
-    return max(found, key=len)
-
-
-def _run(text: str, label: re.Pattern[str], least: int) -> tuple[str, ...]:
-    """The longest run of consecutive letters, the last of equals."""
-    marks = list(label.finditer(text))
-    best: tuple[str, ...] = ()
-    for place, mark in enumerate(marks):
-        if mark[1] not in "Aa":
-            continue
-        run = [mark]
-        for other in marks[place + 1 :]:
-            if ord(other[1]) == ord(run[-1][1]) + 1:
-                run.append(other)
-        texts = _texts(text, run)
-        own_lines = all(not text[: one.start()].rpartition("\n")[2].strip(" -*") for one in run)
-        if len(texts) >= (2 if own_lines else least) and len(texts) >= len(best):
-            best = texts
-    return best
-
-
-_SENTENCE_END = re.compile(r"(?<=[\w)%\]])[.?!]\s+(?=[A-Z])")
-
-
-def _texts(text: str, run: list[re.Match[str]]) -> tuple[str, ...]:
-    """The text behind each mark; none if one is missing, or two are the same."""
-    texts = [text[one.end() : other.start()] for one, other in pairwise(run)]
-    wrapped = any("\n" in one.strip() for one in texts)
-    last = re.split(r"\n\s*\n" if wrapped else r"\n", text[run[-1].end() :].lstrip(), maxsplit=1)[0]
-    if not any(_SENTENCE_END.search(one) for one in texts):
-        last = _SENTENCE_END.split(last, maxsplit=1)[0]
-    shown = [
-        re.sub(r"[\s,;|/]+(?:or|and|[-*\u2022])?\s*$", "", one).strip() for one in (*texts, last)
-    ]
-    whole = all(one and len(one) <= _MOST_TEXT for one in shown)
-    return tuple(shown) if whole and len({_key(one) for one in shown}) == len(shown) > 1 else ()
 
 
 def gold_options(problem: Problem, options: tuple[str, ...]) -> frozenset[int]:
@@ -209,7 +109,7 @@ def _text_pattern(options: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, 
     """All options' texts as they may stand in a sentence, and whose they are."""
     keys: dict[str, int] = {}
     for index, option in enumerate(options):
-        if key := _key(option):
+        if key := option_key(option):
             keys.setdefault(key, index)
     if not keys:
         return None
@@ -230,7 +130,7 @@ def _mentions(text: str, options: tuple[str, ...]) -> list[_Mention]:
     if texts is not None:
         pattern, keys = texts
         for match in pattern.finditer(text):
-            index = keys.get(_key(match.group()))
+            index = keys.get(option_key(match.group()))
             if index is not None and not _is_label(match, text, options):
                 found.append(_Mention(match.start(), match.end(), index, by_text=True))
     for match in _LETTER.finditer(text):
@@ -266,8 +166,8 @@ def _letter_index(match: re.Match[str], text: str, options: tuple[str, ...]) -> 
         return index
     behind = text[match.end() :].lstrip(" .:,;!?)*")
     alone = not text[: match.start()].strip(" (*#>-") and not behind
-    own = _key(options[index])
-    before_own_text = bool(own) and _key(behind[: len(options[index]) + 8]).startswith(own)
+    own = option_key(options[index])
+    before_own_text = bool(own) and option_key(behind[: len(options[index]) + 8]).startswith(own)
     if letter.islower():
         return index if alone or before_own_text or (match["mark"] and match.start() == 0) else None
     if letter not in "AI" or match["mark"]:
@@ -339,7 +239,7 @@ _TAKEN_BACK = re.compile(
 
 def _fragment(text: str, options: tuple[str, ...], question: str) -> Choice:
     """What one declaration, line or short text names."""
-    shown = undecorated(_undressed(text)).strip()
+    shown = undecorated(undressed(text)).strip()
     exact = _exact(shown, options)
     if exact is not None:
         return Choice(exact, None, frozenset({exact}))
@@ -362,7 +262,7 @@ def _exact(text: str, options: tuple[str, ...]) -> int | None:
     if len(letter) == 1 and letter.isalpha() and _in_range(letter, options):
         same = [i for i, option in enumerate(options) if option.strip() == text]
         return same[0] if text.islower() and len(same) == 1 else ord(letter.upper()) - ord("A")
-    for spelled in (str.strip, _key):
+    for spelled in (str.strip, option_key):
         wanted = spelled(text)
         same = [i for i, option in enumerate(options) if wanted and spelled(option) == wanted]
         if len(same) == 1:
@@ -502,7 +402,7 @@ def read_choice(answer: str, options: tuple[str, ...], question: str = "") -> Ch
     if declared:
         return _of_declarations(declared, answer, options, question)
     lines = [line for line in answer.splitlines() if line.strip()][-_MOST_LINES:]
-    said = [_strict(undecorated(_undressed(line)).strip(), options, question) for line in lines]
+    said = [_strict(undecorated(undressed(line)).strip(), options, question) for line in lines]
     named = [None if one is None else one.index for one in said]
     if len(lines) > len(options) and named[: len(options)] == list(range(len(options))):
         lines, named = lines[len(options) :], named[len(options) :]  # the options, repeated first
@@ -515,7 +415,7 @@ def read_choice(answer: str, options: tuple[str, ...], question: str = "") -> Ch
         return Choice(None, "several", last.named) if others else last
     *before, concluded = _SO.split(lines[-1]) if lines else [""]
     if before and len(lines) == 1:
-        plain = _strict(undecorated(_undressed(concluded)).strip(" ."), options, question)
+        plain = _strict(undecorated(undressed(concluded)).strip(" ."), options, question)
         if plain is not None and plain.index is not None:
             return plain
     return choice
@@ -570,7 +470,7 @@ def grade_choice(problem: Problem, answer: str) -> Verdict:
         return _verdict(right, "choice.letter", f"chose {_letters({choice.index})}")
     if choice.fault in _UNREAD and (of := _of_value(answer, options, problem.question)) is not None:
         return _verdict(of in golds, "choice.value", f"has the value of {_letters({of})}")
-    if {_key(answer)} & {_key(gold) for gold in problem.answers}:
+    if {option_key(answer)} & {option_key(gold) for gold in problem.answers}:
         return _verdict(True, "choice.alias", "an accepted answer of the problem")
     if choice.fault == "several":
         return _verdict(False, "extract.several", f"names {_letters(choice.named)}")

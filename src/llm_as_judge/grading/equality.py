@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from llm_as_judge.grading.abstention import is_abstention
-from llm_as_judge.grading.choice import choose, problem_options
+from llm_as_judge.grading.choice import choose
 from llm_as_judge.grading.comparison import compare_numbers
 from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.grading.final import final_expression, fold, plain_text, quantity
 from llm_as_judge.grading.latex import normalize
 from llm_as_judge.grading.number import Quantity, count_numbers
+from llm_as_judge.grading.options import problem_options
 from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.shape import parse_shape
 from llm_as_judge.grading.symbolic import compare, limit_worker

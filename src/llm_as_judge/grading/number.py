@@ -16,19 +16,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
+from llm_as_judge.grading.number_words import SCALES, cardinal, fraction, is_number_word
 from llm_as_judge.grading.units import Unit, read_unit, same_dimensions
-from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS, ORDINALS, TENS
+from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS
 
-_SCALES = {
-    "hundred": 100,
-    "thousand": 10**3,
-    "million": 10**6,
-    "billion": 10**9,
-    "trillion": 10**12,
-}
 _FACTORS = {
-    **_SCALES,
-    **{f"{name}s": value for name, value in _SCALES.items()},
+    **SCALES,
+    **{f"{name}s": value for name, value in SCALES.items()},
     "dozen": 12,
     "k": 1000,
     "mn": 10**6,
@@ -273,7 +267,7 @@ def _is_unit(tail: str) -> bool:
     words = re.findall(r"[^\W\d_]+|[°¢]", tail.lower())
     if not words:
         return True
-    if any(map(_counts, words)):
+    if any(map(is_number_word, words)):
         return False
     first = words[0]
     if len(first) == 1 and first not in "°¢$€£" and tail[:1] != "/":
@@ -330,59 +324,6 @@ def _sum(parts: list[tuple[Fraction, tuple[Unit, ...], str]]) -> Quantity | None
 
 
 # ----------------------------------------------------------------------------------- number words
-_DENOMINATORS = {
-    "half": 2,
-    "halves": 2,
-    "quarter": 4,
-    "quarters": 4,
-    **{name: value for name, value in ORDINALS.items() if value > 2},
-    **{f"{name}s": value for name, value in ORDINALS.items() if value > 2},
-    "hundredth": 100,
-    "hundredths": 100,
-    "thousandths": 1000,
-}
-
-
-def _counts(word: str) -> bool:
-    return word in NUMERALS or word in TENS
-
-
-def _cardinal(words: list[str]) -> tuple[int, int] | None:
-    """(value, how many words were read) of number words at the start; None if there are none."""
-    total = current = 0
-    used = 0
-    for index, word in enumerate(words):
-        if word in NUMERALS and current % 10:
-            break  # "one two" is no number
-        if _counts(word):
-            current += NUMERALS.get(word, 0) + TENS.get(word, 0)
-        elif word == "hundred" and used:
-            current = max(current, 1) * 100
-        elif word in _SCALES and used:
-            total += max(current, 1) * _SCALES[word]
-            current = 0
-        elif word == "and" and used and words[index + 1 : index + 2] and _counts(words[index + 1]):
-            if index + 2 < len(words) and words[index + 2] in _DENOMINATORS:
-                break  # "two and one half"
-            continue
-        elif word in {"a", "an"} and not used and words[1:2] and words[1] in _SCALES:
-            current = 1
-        else:
-            break
-        used = index + 1
-    return (total + current, used) if used else None
-
-
-def _fraction(words: list[str]) -> tuple[Fraction, int] | None:
-    """(value, words read) of "half", "a third", "two thirds" at the start."""
-    if words[:1] and words[0] in {"half", "quarter"}:
-        return Fraction(1, _DENOMINATORS[words[0]]), 1
-    top = 1 if words[:1] in (["a"], ["an"]) else NUMERALS.get(words[0], 0) if words else 0
-    if top and words[1:2] and words[1] in _DENOMINATORS:
-        return Fraction(top, _DENOMINATORS[words[1]]), 2
-    return None
-
-
 def _spelled(text: str, currency: str) -> Quantity | None:
     text = re.sub(r"\b(thousand|million|billion),\s", r"\1 ", text, flags=re.IGNORECASE)
     if re.search(r"[,;&+=]", text):
@@ -393,19 +334,19 @@ def _spelled(text: str, currency: str) -> Quantity | None:
         sign, words = -1, words[1:]
     value = Fraction(0)
     used = 0
-    if fraction := _fraction(words):
-        value, used = fraction
+    if part := fraction(words):
+        value, used = part
         if words[used : used + 1] in (["of"], ["a"], ["an"]):
             used += 1
             used += words[used : used + 1] in (["a"], ["an"])
-    elif read := _cardinal(words):
+    elif read := cardinal(words):
         value, used = Fraction(read[0]), read[1]
         if words[used : used + 1] == ["point"]:
             digits = [NUMERALS.get(word, 10) for word in words[used + 1 :]]
             count = next((at for at, digit in enumerate(digits) if digit > 9), len(digits))
             value += sum(Fraction(digit, 10 ** (at + 1)) for at, digit in enumerate(digits[:count]))
             used += 1 + count if count else 0
-        if words[used : used + 1] == ["and"] and (more := _fraction(words[used + 1 :])):
+        if words[used : used + 1] == ["and"] and (more := fraction(words[used + 1 :])):
             value, used = value + more[0], used + 1 + more[1]
     elif words[:1] in (["a"], ["an"]) and len(words) > 1:
         if words[1] not in _FACTORS and not read_unit(_split_unit(" ".join(words[1:]))[0]):
@@ -416,7 +357,7 @@ def _spelled(text: str, currency: str) -> Quantity | None:
     tail = "".join(f" {word}" for word in words[used:])
     if len(words) - used > 7 or re.search(r"\d", tail):
         return None
-    if any(map(_counts, words[used:])):
+    if any(map(is_number_word, words[used:])):
         return None
     return _with_tail(Quantity(sign * value, "words"), tail, currency)
 

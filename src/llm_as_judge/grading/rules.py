@@ -11,10 +11,11 @@ from dataclasses import replace
 from typing import Protocol
 
 from llm_as_judge.errors import OverloadError
-from llm_as_judge.grading.choice import gold_options, grade_choice, is_choice, problem_options
+from llm_as_judge.grading.choice import gold_options, grade_choice, is_choice
 from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.graders import own_verdict
 from llm_as_judge.grading.math import grade_math
+from llm_as_judge.grading.options import problem_options
 from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.qa import grade_qa, official_score
 from llm_as_judge.grading.row_tests import TEST_LIMITS

@@ -10,13 +10,15 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from llm_as_judge.assembly.learning import tracking_options
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.runs.runlog import RunLog
-from llm_as_judge.runs.sinks import project_of, require_sinks
+from llm_as_judge.runs.sinks import TrackingOptions, project_of, require_sinks
 from metric_names import METRIC_NAMES, meaning_of
 
 NUMBERS = {"reward/mean": 1.5, "time/step_s": 3.0}
@@ -29,8 +31,8 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def tracked(*sinks: str, **more: object) -> Config:
-    return Config.model_validate({"tracking": {"sinks": sinks, **more}})
+def tracked(*sinks: str, **more: Any) -> TrackingOptions:
+    return tracking_options(Config.model_validate({"tracking": {"sinks": sinks, **more}}))
 
 
 class Kept:
@@ -97,14 +99,12 @@ def test_every_name_is_found_and_the_most_special_entry_speaks() -> None:
 TRACK = """
 import sys
 from pathlib import Path
-from llm_as_judge.config import Config
 from llm_as_judge.runs.runlog import RunLog
-from llm_as_judge.runs.sinks import open_sinks
+from llm_as_judge.runs.sinks import TrackingOptions, open_sinks
 
 folder, name = Path(sys.argv[1]), sys.argv[2]
 for first in (1, 3):  # a run, and the same run gone on with
-    config = Config.model_validate({"tracking": {"sinks": [name], "project": "p"}})
-    with open_sinks(config, folder) as sinks:
+    with open_sinks(TrackingOptions((name,), "p"), folder, {"tracking": {"sinks": [name]}}) as sinks:
         log = RunLog(folder, sinks)
         for step in (first, first + 1):
             log.step(step, {"reward/mean": step / 2, "time/step_s": float("nan")})

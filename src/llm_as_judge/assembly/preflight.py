@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from llm_as_judge.assembly.chat_models import require_known_models
+from llm_as_judge.assembly.learning import tracking_options
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.data.files import how_rows_come
 from llm_as_judge.errors import ConfigError, DataError
@@ -50,7 +51,7 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
         raise DataError(how_rows_come(config.data.train_file))
     known_model(config.policy.name, "policy.name")
     require_known_models(config)
-    require_sinks(config)
+    require_sinks(tracking_options(config))
     require_writable(config.output.checkpoints)
     require_writable(run_dir or config.output.logs)
     sampler = sampler_backend(config.sampling)

@@ -19,6 +19,7 @@ from llm_as_judge.assembly.judge_gate import judge_entry, judge_history, require
 from llm_as_judge.assembly.learning import (
     learner_of,
     run_options,
+    tracking_options,
     warm_start_options,
     watch_options,
 )
@@ -156,7 +157,11 @@ class GRPOTrainer:
             stack.enter_context(exclusive(folder, "name another folder by --run-dir"))
             if saved is None:
                 refuse_used(folder)
-            sinks = stack.enter_context(open_sinks(self.config, folder))
+            sinks = stack.enter_context(
+                open_sinks(
+                    tracking_options(self.config), folder, self.config.model_dump(mode="json")
+                )
+            )
             self._view.doing(_loading(self.config))
             system = await stack.enter_async_context(
                 open_system(self.config, adapter=saved.folder if saved else None, training=True)

@@ -13,11 +13,21 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, OutputError
+
+
+@dataclass(frozen=True, slots=True)
+class TrackingOptions:
+    """Keys of the section ``tracking``."""
+
+    sinks: tuple[str, ...] = ()
+    """``wandb``, ``trackio``."""
+    project: str | None = None
+    online: bool = False
 
 
 class Sink(Protocol):
@@ -28,31 +38,31 @@ class Sink(Protocol):
     def close(self) -> None: ...
 
 
-def project_of(config: Config) -> str:
+def project_of(tracking: TrackingOptions) -> str:
     """Under which project the run is shown."""
-    return config.tracking.project or os.environ.get("WANDB_PROJECT") or "llm-as-judge"
+    return tracking.project or os.environ.get("WANDB_PROJECT") or "llm-as-judge"
 
 
-def require_sinks(config: Config) -> None:
+def require_sinks(tracking: TrackingOptions) -> None:
     """The asked-for trackers can be opened; opens none.
 
     Raises:
         ConfigError: one is not installed, or W&B is to be online without a key.
     """
-    for name in config.tracking.sinks:
+    for name in tracking.sinks:
         if importlib.util.find_spec(name) is None:
             raise ConfigError(
                 f"tracking.sinks: {name} is not installed; run: pip install 'llm-as-judge[{name}]', "
                 f"in a checkout: pip install -e '.[{name}]'"
             )
-    online = config.tracking.online
-    if online and "wandb" in config.tracking.sinks and not os.environ.get("WANDB_API_KEY"):
+    online = tracking.online
+    if online and "wandb" in tracking.sinks and not os.environ.get("WANDB_API_KEY"):
         raise ConfigError(
             "tracking.online: no WANDB_API_KEY in the environment or .env; set it, or leave "
             "tracking.online false and send the run later by: wandb sync"
         )
     elsewhere = os.environ.get("TRACKIO_SPACE_ID") or os.environ.get("TRACKIO_SERVER_URL")
-    if "trackio" in config.tracking.sinks and online != bool(elsewhere):
+    if "trackio" in tracking.sinks and online != bool(elsewhere):
         raise ConfigError(
             "tracking.online: Trackio wants TRACKIO_SPACE_ID or TRACKIO_SERVER_URL in the environment"
             if online
@@ -62,19 +72,25 @@ def require_sinks(config: Config) -> None:
 
 
 @contextmanager
-def open_sinks(config: Config, folder: Path) -> Iterator[tuple[Sink, ...]]:
+def open_sinks(
+    tracking: TrackingOptions, folder: Path, resolved: Mapping[str, Any]
+) -> Iterator[tuple[Sink, ...]]:
     """The trackers of the run in ``folder``, closed at the end of the block.
+
+    Args:
+        resolved: the configuration as it is written down.
 
     Raises:
         ConfigError: as :func:`require_sinks`.
         OutputError: a tracker cannot be opened.
     """
-    require_sinks(config)
-    opened: Mapping[str, Callable[[Config, Path], Sink]] = {"wandb": _Wandb, "trackio": _Trackio}
+    require_sinks(tracking)
+    opened: Mapping[str, Callable[[TrackingOptions, Path, Mapping[str, Any]], Sink]]
+    opened = {"wandb": _Wandb, "trackio": _Trackio}
     with ExitStack() as stack:
         sinks: list[Sink] = []
-        for name in config.tracking.sinks:
-            sink = opened[name](config, folder)
+        for name in tracking.sinks:
+            sink = opened[name](tracking, folder, resolved)
             stack.callback(sink.close)
             sinks.append(sink)
         yield tuple(sinks)
@@ -83,7 +99,9 @@ def open_sinks(config: Config, folder: Path) -> Iterator[tuple[Sink, ...]]:
 class _Wandb:
     """W&B. Offline runs lie in RUN/wandb; a resumed run goes on under its name."""
 
-    def __init__(self, config: Config, folder: Path) -> None:
+    def __init__(
+        self, tracking: TrackingOptions, folder: Path, resolved: Mapping[str, Any]
+    ) -> None:
         import wandb
 
         settings = wandb.Settings(
@@ -97,13 +115,13 @@ class _Wandb:
         )
         try:
             self._run: Any = wandb.init(
-                project=project_of(config),
+                project=project_of(tracking),
                 id=_run_id(folder),
                 name=folder.name,
                 dir=str(folder),
-                mode="online" if config.tracking.online else "offline",
+                mode="online" if tracking.online else "offline",
                 resume="allow",
-                config=config.model_dump(mode="json"),
+                config=dict(resolved),
                 settings=settings,
             )
         except (wandb.Error, OSError) as error:
@@ -128,16 +146,18 @@ def _run_id(folder: Path) -> str:
 class _Trackio:
     """Trackio, a data base of its own in LOGS/trackio (``TRACKIO_DIR`` moves it)."""
 
-    def __init__(self, config: Config, folder: Path) -> None:
+    def __init__(
+        self, tracking: TrackingOptions, folder: Path, resolved: Mapping[str, Any]
+    ) -> None:
         place = os.environ.setdefault("TRACKIO_DIR", str((folder.parent / "trackio").resolve()))
         import trackio  # reads TRACKIO_DIR as it is loaded
 
         try:
             self._run: Any = trackio.init(
-                project=project_of(config),
+                project=project_of(tracking),
                 name=folder.name,
                 resume="allow",
-                config=config.model_dump(mode="json"),
+                config=dict(resolved),
                 embed=False,
                 auto_log_gpu=False,
                 auto_log_cpu=False,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from documented import ROOT
 from llm_as_judge.assembly import PromptRecord, policy_prompt, under_trained_prompt
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import ConfigError, ModelError
@@ -141,6 +142,23 @@ def test_an_operator_that_is_gone_is_named(tmp_path: Path) -> None:
     step = changed(trained_under(tmp_path / "step_1"), operators=["Gone"], sha256=None)
     with pytest.raises(ConfigError, match=r"sampling\.operators: there is no operator 'Gone'"):
         under_trained_prompt(load_config("embedded"), step)
+
+
+def test_the_shipped_policy_reads_the_line_of_an_operator_that_is_no_more(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = ROOT / "examples" / "adaptive"
+    config = under_trained_prompt(load_config(folder / "run.yaml"), folder / "adapter")
+    trained = json.loads((folder / "adapter" / "state.json").read_text())["prompt"]
+    assert PromptRecord.of(config).sha256 == trained["sha256"]
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_an_operator_that_is_no_more_has_no_line_in_a_longer_prompt() -> None:
+    sampling = {"operators": ["Choose", "Custom"], "prompt_style": "calls"}
+    config = Config.model_validate({"executor": {"model": "m"}, "sampling": sampling})
+    with pytest.raises(ConfigError, match=r"sampling\.operators: there is no operator 'Choose'"):
+        PromptRecord.of(config)
 
 
 def test_an_adapter_of_elsewhere_gets_the_prompt_of_the_configuration(

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from llm_as_judge.assembly.policy_prompt import policy_prompt, shown_operators
+from llm_as_judge.assembly.policy_prompt import policy_prompt, prompt_operators
 from llm_as_judge.config import Config
 from llm_as_judge.config.policy import SamplingConfig
 from llm_as_judge.errors import ConfigError, ModelError
@@ -67,7 +67,7 @@ class PromptRecord(BaseModel):
         return cls(
             form=sampling.form,
             style=sampling.prompt_style,
-            operators=tuple(shown_operators(config)),
+            operators=prompt_operators(config),
             examples=sampling.examples,
             problem_chars=sampling.problem_chars,
             scheme=reward.scheme,
@@ -191,7 +191,7 @@ def _of_settings(path: Path, config: Config) -> PromptRecord | None:
                 for field, key in _SAMPLING.items()
                 if field != "operators"
             },
-            operators=tuple(shown_operators(then)),
+            operators=prompt_operators(then),
             scheme=scheme,
             budget=tree["reward"].get("budget"),
         )

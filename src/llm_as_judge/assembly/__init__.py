@@ -8,12 +8,10 @@ from llm_as_judge.assembly.code_tests import CodeTestCheck
 from llm_as_judge.assembly.models import (
     load_policy_of,
     model_weights,
-    require_usable_policy,
 )
 from llm_as_judge.assembly.policy_prompt import policy_prompt
-from llm_as_judge.assembly.problems import problem_file, problem_sampler, rows_file
+from llm_as_judge.assembly.problems import problem_file, problem_sampler
 from llm_as_judge.assembly.system import (
-    System,
     adapters_folder,
     open_memory,
     open_system,
@@ -36,7 +34,6 @@ from llm_as_judge.assembly.workbench import (
 __all__ = [
     "CodeTestCheck",
     "PromptRecord",
-    "System",
     "Workbench",
     "adapters_folder",
     "answers_of_sets",
@@ -53,9 +50,7 @@ __all__ = [
     "problem_file",
     "problem_sampler",
     "require_draws",
-    "require_usable_policy",
     "rollout_runner",
-    "rows_file",
     "run_limits",
     "under_trained_prompt",
     "versions",

@@ -94,11 +94,6 @@ class Policy:
         """A copy of the adapter's weights, on the CPU."""
         return {n: p.detach().cpu().clone() for n, p in self.adapter_parameters()}
 
-    def load_adapter_state(self, state: dict[str, torch.Tensor]) -> None:
-        with torch.no_grad():
-            for name, parameter in self.adapter_parameters():
-                parameter.copy_(state[name])
-
     @contextmanager
     def updating(self) -> Iterator[None]:
         """Recomputation of activations, where asked for, is on inside and off outside.

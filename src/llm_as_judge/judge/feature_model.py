@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +49,7 @@ class Example:
 class FeatureModel(BaseModel):
     """The content of ``features.json``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, ignored_types=(cached_property,))
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: int = 1
     names: tuple[str, ...]
@@ -81,16 +80,10 @@ class FeatureModel(BaseModel):
             )
         return self
 
-    @cached_property
-    def _table(self) -> tuple[Matrix, Matrix]:
-        return (
-            np.array([self.weights[part] for part in _PARTS]),
-            np.array([self.bias[part] for part in _PARTS]),
-        )
-
     def log_odds_of(self, values_NF: Matrix) -> Matrix:
         """[N], nats, of rows of features [N, F]."""
-        weights_PF, bias_P = self._table
+        weights_PF = np.array([self.weights[part] for part in _PARTS])
+        bias_P = np.array([self.bias[part] for part in _PARTS])
         part_N = (values_NF[:, _HOLDS] == 0).astype(int)
         found: Matrix = (values_NF * weights_PF[part_N]).sum(axis=1) + bias_P[part_N]
         return found

@@ -56,6 +56,7 @@ NOT_RUN = {
     r"python scripts/mutants": "breaks the update in thirteen ways, a quarter of an hour",
     r"python scripts/pictures": "needs a browser",
     r"python scripts/reference_pages": "writes into docs/; test_documents.py compares the pages",
+    r"vllm-router ": "forwards to servers at fixed addresses",
     r"(VLLM_\w+=\S+ )?(vllm serve|pytest -s tests/policy/test_vllm_real)": "needs vLLM",
     r"(CUDA_VISIBLE_DEVICES=\S+ )?bash scripts/launch_replicas": "serves until stopped; test_launch_replicas.py",
     r"\./scripts/run_full_pipeline.sh .*--device cuda": "needs a GPU; test_pipeline_script.py",

@@ -171,7 +171,8 @@ class SplitGrading:
             if kind == "done" and secrets.compare_digest(str(message.get("nonce")), self._nonce):
                 return self._verdict(message)
             if kind == "result":
-                return self._all(), f"the tests do not run: {_error_type(message)}"
+                kind = str(message.get("error")).split(":")[0][:80]  # the rest could quote a test
+                return self._all(), f"the tests do not run: {kind}"
             if kind in ("invoke", "reply"):
                 await _to_solution(answering, calls.of_the_tests(message))
                 heard = await self._from_solution(answering, "reply", "invoke")
@@ -256,8 +257,3 @@ def _task(
         "modules": _TEST_MODULES,
         "nonce": nonce,
     }
-
-
-def _error_type(message: dict[str, Any]) -> str:
-    # The rest of the line could quote a test.
-    return str(message.get("error")).split(":")[0][:80]

@@ -18,10 +18,10 @@ from statistics import fmean
 
 from llm_as_judge.accuracy import Accuracy, accuracy, right_of
 from llm_as_judge.accuracy import runs_of as verdicts_of
-from llm_as_judge.cli.tables import number_cell, show_table
 from llm_as_judge.errors import DataError
 from llm_as_judge.runs.runlog import ROLLOUTS, newest_run, read_rollouts
 from llm_as_judge.types import Rollout, to_json
+from llm_as_judge.views.tables import number_cell, show_table
 from recipe import run
 
 ALL = "all"

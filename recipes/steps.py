@@ -14,9 +14,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from llm_as_judge.cli.tables import number_cell, show_table
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.runs.runlog import METRICS, newest_run, read_steps
+from llm_as_judge.views.tables import number_cell, show_table
 from recipe import run
 
 SHOWN = {

@@ -23,6 +23,7 @@ from transformers import (
     Qwen2ForCausalLM,
 )
 
+import llm_as_judge.views.console  # noqa: F401 (a console that is made later keeps the width of one test)
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import datasets

@@ -1,4 +1,4 @@
-"""Old names of keys, verbs, options, metrics and fields mean the new ones, and whoever wrote one is told."""
+"""Old names of keys, metrics and fields mean the new ones, and whoever wrote one is told."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
 
 from llm_as_judge.assembly.learning import rollout_settings
 from llm_as_judge.audit.status import AuditStatus, measured_on
-from llm_as_judge.cli import app, main
 from llm_as_judge.config import Config, iterate_fields, load_config, load_models
 from llm_as_judge.config.catalog import ModelEntry
 from llm_as_judge.data.manifest import read_manifest
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.conditions import conditions_of
-from llm_as_judge.renamed import KEYS, RECORDED, VERBS, hint, in_new_words, with_new_keys
+from llm_as_judge.renamed import KEYS, RECORDED, hint, with_new_keys
 from llm_as_judge.runs.results import FullResults, read_results_file
 from llm_as_judge.runs.rundir import read_run
 from llm_as_judge.runs.runlog import METRICS, TIMINGS, RunLog, read_steps
@@ -144,58 +142,6 @@ def test_old_names_in_the_logs_of_a_run_are_read_as_the_new_ones(tmp_path: Path)
     assert read_steps(tmp_path) == [wanted]
     assert read_run(tmp_path).steps == [wanted]
     assert RunLog(tmp_path).steps()[0]["update/clipped_fraction"] == 0.5
-
-
-def test_an_old_verb_does_its_work_and_names_the_new_one(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    for old, new in VERBS.items():
-        with pytest.raises(SystemExit) as caught:
-            main([old, "--help"])
-        out, err = capsys.readouterr()
-        assert (caught.value.code, err) == (0, f"{old} is called {new} now\n")
-        assert f"llm-as-judge {new}" in out
-
-
-def test_a_verb_that_is_a_script_now_names_it(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["analyze", "logs/a"])
-    assert caught.value.code == 2
-    assert capsys.readouterr().err.startswith("analyze is python analyze_by_domain.py now\n")
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("download --source DIR", "data download --source DIR"),
-        ("audit --labeled mine.jsonl --if-needed", "judge audit --labeled mine.jsonl --if-needed"),
-        ("process --custom mine.jsonl", "data process --custom mine.jsonl"),
-        ("replicas --drain URL", "models replicas --drain URL"),
-        ("regrade --rules-only FILE --name n", "grade --rules-only FILE --name n"),
-    ],
-)
-def test_an_old_command_line_is_a_command_line_of_now(
-    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = in_new_words(typed.split())
-    assert words == meant.split()
-    assert capsys.readouterr().err.count("\n") == 1
-    command: Any = typer.main.get_command(app)
-    while hasattr(command, "commands"):
-        command, words = command.commands[words[0]], words[1:]
-    command.make_context("llm-as-judge", words)  # and each of its options is known
-
-
-@pytest.mark.parametrize("form", [["--labelled", "none.jsonl"], ["--labelled=none.jsonl"]])
-def test_an_old_option_is_taken_and_the_new_one_is_named(
-    form: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["judge", "audit", *form, "--config", "smoke"])
-    _, err = capsys.readouterr()
-    assert caught.value.code == 2
-    assert err.startswith("--labelled is called --labeled now\n")
-    assert "none.jsonl" in err
 
 
 def test_an_entry_of_models_yaml_may_have_its_old_key(

@@ -1,13 +1,13 @@
 """Names of before: what each is called now.
 
-Files, commands and logs with an old name are read as if they had the new one. Whoever wrote the old
+Files, `--set` and logs with an old name are read as if they had the new one. Whoever wrote the old
 name is told the new one, in one line on standard error.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -42,19 +42,6 @@ RECORDED: Mapping[str, str] = {
 }
 """Names in the logs of a run, and in the manifest of a folder of data."""
 
-VERBS: Mapping[str, str] = {
-    "audit": "judge audit",
-    "download": "data download",
-    "optimise": "search",
-    "process": "data process",
-    "regrade": "grade",
-    "replicas": "models replicas",
-}
-"""A verb -> the words that stand for it now: a verb, or a verb of a group."""
-SCRIPTS: Mapping[str, str] = {"analyze": "python analyze_by_domain.py"}
-"""A verb -> the script that stands for it now."""
-OPTIONS: Mapping[str, str] = {"--labelled": "--labeled"}
-
 
 def with_new_keys(tree: Mapping[str, Any], where: str | None = None) -> dict[str, Any]:
     """``tree``, sections of a configuration, under the keys of now.
@@ -83,22 +70,6 @@ def with_new_keys(tree: Mapping[str, Any], where: str | None = None) -> dict[str
 def with_new_names(row: Mapping[str, Any]) -> dict[str, Any]:
     """An object of a log or a manifest under the names of now."""
     return {RECORDED.get(name, name): value for name, value in row.items()}
-
-
-def in_new_words(arguments: Sequence[str]) -> list[str]:
-    """Arguments of the command line with the verb and the options of now; hints at the old ones."""
-    found = list(arguments)
-    if found and found[0] in VERBS:
-        hint(f"{found[0]} is called {VERBS[found[0]]} now")
-        found[:1] = VERBS[found[0]].split()
-    if found and found[0] in SCRIPTS:
-        hint(f"{found[0]} is {SCRIPTS[found[0]]} now")
-    for place, argument in enumerate(found):
-        option, equals, value = argument.partition("=")
-        if option in OPTIONS:
-            hint(f"{option} is called {OPTIONS[option]} now")
-            found[place] = OPTIONS[option] + equals + value
-    return found
 
 
 @lru_cache

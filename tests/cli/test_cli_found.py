@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from planted import Planted, number, problems, programs, runner
 
-from llm_as_judge.cli.bank_runs import short_names, show_found
 from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
 from llm_as_judge.evaluation.search.choices import Found, search_choices
 from llm_as_judge.runs.bank import Bank, BankProgram, Cell
 from llm_as_judge.types import Domain, Problem
+from llm_as_judge.views.found import short_names, show_found
 
 SETS = ("gsm8k", "invoices_and_orders_of_the_company_math")
 NAMES = ("exported/math/two_ways_else_third.py~a1b2c3", "exported/math/until_two_agree.py")
@@ -63,7 +63,7 @@ async def test_every_table_fits_80_columns_and_names_its_rows(
     out = capsys.readouterr().out
     tables = tables_in(out)
     heads = [word for lines in tables for word in lines[0].split()]
-    assert {"program", "right", "cost", "flattered"} <= set(heads)
+    assert {"program", "right", "cost", "in-sample"} <= set(heads)
     for lines in tables:
         assert max(map(len, lines)) <= 80
         names = " ".join(line[:18].rstrip() for line in lines[1:])
@@ -90,15 +90,21 @@ async def test_what_measuring_took_is_told_apart_from_what_was_asked_for_it(
     found = await found_in(tmp_path, NAMES, ungraded="gsm8k/val/0")
     show_found(found)
     out = capsys.readouterr().out
-    assert "480 runs, cost 484,800 written tokens. Kept runs are counted, too." in out
-    measured = re.search(
-        r"^Choosing five times took runs of ([\d,]+) written tokens\. (.*)$", out, re.M
-    )
-    assert measured is not None
-    assert measured[2] == "All of them were kept: nobody was asked."
+    spent = "480 runs, kept ones included, cost 484,800 written tokens; cross-validation read "
+    assert re.search(rf"^{spent}[\d,]+ \(it asked nobody anew\)\.$", out, re.M)
     assert "open: 8 of 480 runs (gsm8k 8). " in out
     show_found(replace(found, measuring_runs=12))
-    assert " 12 of them were made for that, the others were kept." in capsys.readouterr().out
+    assert "(12 of its runs are new)." in capsys.readouterr().out
+
+
+async def test_a_budget_that_was_chosen_stands_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = await found_in(tmp_path, NAMES)
+    show_found(found, "middle")
+    out = capsys.readouterr().out
+    assert not re.search(r"\((low|middle|high)\)", out)
+    assert sum(line.startswith("all math ") for line in out.splitlines()) == 1
 
 
 def test_a_program_is_shown_by_the_shortest_end_of_its_path_that_no_other_has() -> None:

@@ -13,7 +13,6 @@ from evaluation_values import rollout
 
 from documented import ROOT
 from llm_as_judge.cli.evaluating import show
-from llm_as_judge.cli.open_answers import POINTER, REACH
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import read_problems
 from llm_as_judge.evaluation.baselines import find_system
@@ -22,6 +21,7 @@ from llm_as_judge.evaluation.results import write_results
 from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import Execution, Problem, Rollout
+from llm_as_judge.views.open_answers import POINTER, REACH
 
 
 def evaluated(folder: Path, name: str, right: int) -> tuple[EvaluationRecord, Path]:

@@ -10,8 +10,8 @@ import pytest
 from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
 
-from llm_as_judge.cli import pace
 from llm_as_judge.data.files import write_problems
+from llm_as_judge.views import pace
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 

@@ -12,10 +12,10 @@ from evaluation_values import RIGHT, answered, group, problem
 from held_out import OPTIONS
 from planted import problems, programs
 
-from llm_as_judge.cli.open_answers import POINTER, REACH, open_answers, open_runs
 from llm_as_judge.evaluation.search.cells import all_cells
 from llm_as_judge.runs.bank import Bank, Cell
 from llm_as_judge.types import Verdict
+from llm_as_judge.views.open_answers import POINTER, REACH, open_answers, open_runs
 
 NOBODY = "undecided by the rules, and there is no judge model to ask"
 

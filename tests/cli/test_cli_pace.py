@@ -2,8 +2,8 @@
 
 import pytest
 
-from llm_as_judge.cli import pace
-from llm_as_judge.cli.pace import Pace, clock
+from llm_as_judge.views import pace
+from llm_as_judge.views.pace import Pace, clock
 
 
 class Clock:

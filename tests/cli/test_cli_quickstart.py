@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from called_verbs import Verbs, written
 
-from llm_as_judge.cli import quickstarting
-from llm_as_judge.cli.quickstarting import Lines, verdict
+from llm_as_judge.cli import quickstart_outcome, quickstarting
+from llm_as_judge.cli.asking import Asked
+from llm_as_judge.cli.quickstart_outcome import verdict
+from llm_as_judge.cli.quickstarting import Lines
 from llm_as_judge.evaluation.compare import Comparison
 from llm_as_judge.evaluation.quickstart import SYSTEMS, Outcome, judged, quickstart
 from llm_as_judge.jsonl import JsonLines
@@ -92,9 +94,9 @@ def test_the_trained_judge_s_verdicts_are_counted(folder: Path) -> None:
     content = {"policy": "p", "executor": "e", "seed": 0, "datasets": [], "overall": figures}
     written("full.json", json.dumps(content | {"problems": rows}))
     assert judged(folder / "full.json") == 2
-    (said,) = quickstarting._graded_how(outcome(BETTER, BETTER))
-    assert said == quickstarting._verdicts(0, 0, 0)
-    assert quickstarting._verdicts(280, 2, 11).startswith(
+    (said,) = quickstart_outcome._graded_how(outcome(BETTER, BETTER))
+    assert said == quickstart_outcome._verdicts(0, 0, 0)
+    assert quickstart_outcome._verdicts(280, 2, 11).startswith(
         "verdicts on 280 answers: 267 by rules and tests, 2 by the trained judge, "
     )
 
@@ -163,7 +165,10 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
             raise Interrupted
         return asyncio.run(coroutine)
 
-    settings = quickstarting._settings(Path("quick"), "quickstart", 3, 1, sets)
+    settings = quickstarting._settings(
+        Path("quick"),
+        Asked("quickstart", None, sets, {"training.seed": 3, "training.steps": 1}),
+    )
     with pytest.raises(Interrupted):
         quickstart(settings, Lines(), until_training)
     before = kept_rollouts(folder)

@@ -15,7 +15,7 @@ from called_verbs import Verbs, written
 
 from llm_as_judge.audit.audit import run_audit
 from llm_as_judge.cli import app
-from llm_as_judge.cli.judging import _what_now
+from llm_as_judge.cli.audit_words import what_now
 from llm_as_judge.cli.stopping import KEPT, stopped_line
 from llm_as_judge.config import load_models
 from llm_as_judge.runs.runlog import RunLog
@@ -256,7 +256,7 @@ class Believing:
 async def failed_audit(stage: str, sample: float | None) -> list[str]:
     report = await run_audit(Believing(stage), "f", "model", attack_numbers=1, sample=sample)
     assert not report.passed
-    return _what_now(report)
+    return what_now(report)
 
 
 async def test_a_failed_audit_says_what_its_bars_mean_of_a_sample_too() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_as_judge.cli.tables import show_table, turned
+from llm_as_judge.views.tables import show_table, turned
 
 NAMES = ("direct *", "program_of_thought", "qwen25-coder-0.5b_untrained", "self_consistency")
 

@@ -16,7 +16,7 @@ from tiny_runs import tiny_settings
 from llm_as_judge.assembly import load_policy_of, policy_prompt, problem_file
 from llm_as_judge.assembly.learning import warm_start_options
 from llm_as_judge.assembly.trainer import GRPOTrainer, TrainingResult
-from llm_as_judge.cli.learning import _estimate
+from llm_as_judge.cli.training import _estimate
 from llm_as_judge.config import Config
 from llm_as_judge.config.grading import RewardConfig
 from llm_as_judge.data.files import write_problems

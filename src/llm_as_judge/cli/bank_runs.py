@@ -1,48 +1,90 @@
-"""Bank work of search and headroom: fill it, say what that will ask, show what was found."""
+"""The run of a search: its estimate, the bank that it fills, what it found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
 
-from llm_as_judge.cli.open_answers import open_runs
-from llm_as_judge.cli.options import note, say
-from llm_as_judge.cli.pace import Pace
+from llm_as_judge.assembly import open_workbench
+from llm_as_judge.assembly.executor_settings import estimate_of, limits_of
 from llm_as_judge.cli.stopping import stoppable
-from llm_as_judge.cli.tables import show_table
+from llm_as_judge.config import Config
 from llm_as_judge.errors import ModelError
+from llm_as_judge.evaluation.search.audit import (
+    Advice,
+    Vectors,
+    advice,
+    audit_of_search,
+    text_vectors,
+)
+from llm_as_judge.evaluation.search.cells import BankRunner, all_cells, conditions, program_runner
+from llm_as_judge.evaluation.search.choices import Found
+from llm_as_judge.evaluation.search.halving import Rung
+from llm_as_judge.evaluation.search.programs import Programs
+from llm_as_judge.evaluation.search.run import Rows, SearchOptions, expected_runs
+from llm_as_judge.evaluation.search.run import search as fill_and_choose
+from llm_as_judge.evaluation.search.written import write_found
+from llm_as_judge.files import output_errors
+from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.runs.bank import Bank, Cell, Place
 from llm_as_judge.types import Domain, Problem
-
-if TYPE_CHECKING:
-    from llm_as_judge.config import Config
-    from llm_as_judge.evaluation.search.audit import Vectors
-    from llm_as_judge.evaluation.search.choices import Found
-    from llm_as_judge.evaluation.search.halving import Rung
-    from llm_as_judge.evaluation.search.programs import Programs
-    from llm_as_judge.evaluation.search.run import Rows, SearchOptions
-    from llm_as_judge.runs.bank import Bank, Cell, Place
+from llm_as_judge.views.console import note, say
+from llm_as_judge.views.found import show_found
+from llm_as_judge.views.pace import Pace
+from llm_as_judge.workflow.program import form_of, parse_program
 
 
-@contextmanager
-def searched(
+def run_search(
     settings: Config,
+    out: Path,
     folder: Path,
     problems: Rows,
     programs: Programs,
     options: SearchOptions,
-) -> Iterator[tuple[Found, Bank]]:
-    """What a search found, and the bank that it filled."""
-    from llm_as_judge.assembly import open_workbench
-    from llm_as_judge.evaluation.search.cells import BankRunner, conditions, program_runner
-    from llm_as_judge.evaluation.search.run import expected_runs
-    from llm_as_judge.evaluation.search.run import search as run_search
-    from llm_as_judge.runs.bank import Bank
+) -> tuple[Advice, bool]:
+    """(What to do with these rows, whether any run was right); shows and writes what was found.
 
+    Args:
+        out: folder of the programs and of the figures.
+        folder: of the bank.
+    """
+    with output_errors(out):  # before anything is spent
+        out.mkdir(parents=True, exist_ok=True)
+    vectors = vectors_of(settings, [row for rows in problems.values() for row in rows])
+    with Bank.writing(folder, conditions(settings)) as bank:
+        found = _filled(settings, bank, folder, problems, programs, options)
+        room = audit_of_search(found, bank, options.draws, vectors)
+        reach = (
+            audit_of_search(found, bank, options.draws, vectors, open_right=True)
+            if found.not_graded
+            else None
+        )
+        told = advice(found, room, bank, options.draws, settings.reward.one_budget)
+        write_found(found, out, settings.reward.one_budget, room)
+        any_right = any(cell.right for cell in bank.cells.values())
+    say(f"answer: {told.answer}", "bold")
+    for line in [told.reason, *(room.lines()[:-1] if room is not None else [])]:
+        say(line)
+    show_found(found, None if settings.reward.draws_budgets else settings.reward.one_budget)
+    if room is not None and reach is not None:
+        say(room.if_open_right(reach, "each domain"))
+    say(f"programs and report.json in {out}")
+    return told, any_right
+
+
+def _filled(
+    settings: Config,
+    bank: Bank,
+    folder: Path,
+    problems: Rows,
+    programs: Programs,
+    options: SearchOptions,
+) -> Found:
+    """The choices of a search, which fills ``bank``; a line now and then tells how far it is."""
     pace = Pace("runs", expected_runs(problems, programs, options))
-    known: set[Place] = set()
+    known = _kept(bank, problems, programs, options)  # of every part, before the first is filled
+    pace.found(len(known))
 
     def counted(cell: Cell, now: bool) -> None:
         """Repetitions ask again for what an earlier one ran."""
@@ -50,29 +92,22 @@ def searched(
             known.add(cell.place)
             (pace.did if now else pace.found)()
 
-    async def job(bank: Bank) -> Found:
+    async def job() -> Found:
         async with open_workbench(settings) as bench:
             at_once = settings.workflow.concurrency
             runner = BankRunner(bank, program_runner(bench, bank), at_once, counted)
-            return await run_search(bench, runner, problems, programs, options, _show_rung)
+            return await fill_and_choose(bench, runner, problems, programs, options, _show_rung)
 
-    with Bank.writing(folder, conditions(settings)) as bank:
-        known |= _kept(
-            bank, problems, programs, options
-        )  # of every part, before the first is filled
-        pace.found(len(known))
-        kept = f"finished runs are kept in {folder}: the same command goes on"
-        with stoppable(kept) as work:
-            found = work.run(job(bank))
-        pace.ended()
-        yield found, bank
+    kept = f"finished runs are kept in {folder}: the same command goes on"
+    with stoppable(kept) as work:
+        found = work.run(job())
+    pace.ended()
+    return found
 
 
 def _kept(bank: Bank, problems: Rows, programs: Programs, options: SearchOptions) -> set[Place]:
     """Runs of these programs that the bank holds and no choice can leave out; where halving chooses, only
     its course tells which are wanted."""
-    from llm_as_judge.evaluation.search.cells import all_cells
-
     if options.halving:
         return set()
     return {
@@ -85,8 +120,6 @@ def _kept(bank: Bank, problems: Rows, programs: Programs, options: SearchOptions
 
 def vectors_of(settings: Config, problems: Iterable[Problem]) -> Vectors | None:
     """Before anything is spent: a sentence model that is not here stops nothing, but is told of."""
-    from llm_as_judge.evaluation.search.audit import text_vectors
-
     unmeasured = "what the text of a problem says is not measured: "
     try:
         found = text_vectors(list(problems), settings)
@@ -102,12 +135,7 @@ def vectors_of(settings: Config, problems: Iterable[Problem]) -> Vectors | None:
 def say_estimate(
     settings: Config, problems: Rows, programs: Programs, options: SearchOptions, folder: Path
 ) -> None:
-    from llm_as_judge.assembly.executor_settings import estimate_of, limits_of
-    from llm_as_judge.evaluation.search.run import expected_runs
-    from llm_as_judge.llm.ledger import Ledger
-    from llm_as_judge.runs.bank import Bank
-    from llm_as_judge.workflow.program import form_of, parse_program
-
+    """What the missing runs will ask of the executor; nothing where none is missing."""
     kept = len(_kept(Bank(folder), problems, programs, options))
     runs = expected_runs(problems, programs, options) - kept
     if kept:
@@ -131,82 +159,8 @@ def say_estimate(
         note("runs that are kept are not made again")
 
 
-# ------------------------------------------------------------------------------------------ showing
-
-
 def _show_rung(domain: Domain, rung: Rung) -> None:
     note(
         f"{domain}: {rung.programs} programs on {rung.problems} problems"
         + (f" at {rung.draws} draws" if rung.draws > 1 else "")
     )
-
-
-def show_found(found: Found) -> None:
-    from llm_as_judge.evaluation.search.written import cost_text, right_text
-
-    short = short_names({choice.name for choice in found.choices})
-    budgets: dict[tuple[str, str], dict[tuple[str, ...], list[str]]] = {}
-    for choice in found.choices:
-        same = (
-            short[choice.name],
-            right_text(choice.crossed),
-            cost_text(choice.crossed),
-            f"{100 * choice.flattered.right:.1f}",
-        )
-        chosen = budgets.setdefault((choice.scope, choice.of), {})
-        chosen.setdefault(same, []).append(choice.budget)
-    rows = [
-        [_row_name(scope, of) + (f" ({', '.join(which)})" if len(chosen) > 1 else ""), *same]
-        for (scope, of), chosen in budgets.items()
-        for same, which in chosen.items()
-    ]
-    head = ["for", "program", "right", "cost", "flattered"]
-    show_table("Best fixed programs, % right [95 % interval]", head, rows, False)
-    for line in _reading(found, any(len(chosen) > 1 for chosen in budgets.values())):
-        say(line)
-    if told := open_runs(found.not_graded, found.search_runs):
-        say(told)
-
-
-def _row_name(scope: str, of: str) -> str:
-    """A domain can have the name of a data set."""
-    return f"all {of}" if scope == "domain" else of
-
-
-def _reading(found: Found, by_budget: bool) -> list[str]:
-    """What the columns are, and what the runs cost, a line each."""
-    lines = [
-        "right, cost: on rows that had no part in the choice. It was made five times, each without a fifth.",
-        "flattered: on the rows of the choice. Among equal programs it takes the lucky one.",
-    ]
-    if by_budget:
-        lines.append("(low), (middle), (high): the budgets that the program was chosen at.")
-    new = "All of them were kept: nobody was asked"
-    if found.measuring_runs:
-        new = f"{found.measuring_runs:,} of them were made for that, the others were kept"
-    kept = "Kept runs are counted, too"
-    return [
-        *lines,
-        f"{found.search_runs:,} runs, cost {found.search_cost:,.0f} written tokens. {kept}.",
-        f"Choosing five times took runs of {found.measuring_cost:,.0f} written tokens. {new}.",
-    ]
-
-
-def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Of each program the shortest end of its path that no other has: ``until_3`` for
-    ``exported/math/until_3.py``, with the mark of a mutation."""
-    parts = {name: _path_and_mark(name) for name in names}
-    whole = [f"/{path}{mark}" for path, mark in parts.values()]
-    found = {}
-    for name, (path, mark) in parts.items():
-        steps = path.split("/")
-        ends = ["/".join(steps[n:]) + mark for n in reversed(range(len(steps)))]
-        alone = (end for end in ends if sum(one.endswith(f"/{end}") for one in whole) == 1)
-        found[name] = next(alone, ends[-1])
-    return found
-
-
-def _path_and_mark(name: str) -> tuple[str, str]:
-    """``("exported/qa", "~a1b2c3")`` of ``exported/qa.py~a1b2c3``."""
-    path = name.partition("~")[0]
-    return path.removesuffix(".py"), name[len(path) :]

@@ -2,56 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
-
-from llm_as_judge.cli.open_answers import POINTER, REACH, counted
-from llm_as_judge.cli.options import JsonOption, console, say
-from llm_as_judge.cli.tables import number_cell, show_table, turned
-from llm_as_judge.cli.verbs import verb
+from llm_as_judge.accuracy import Accuracy
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.evaluation import compare as comparing
+from llm_as_judge.evaluation.before_after import few_words, sentences, too_few
+from llm_as_judge.evaluation.compare import Comparison, Front, Headroom, p_text
+from llm_as_judge.evaluation.system_results import SystemResults, read_systems, reservations
 from llm_as_judge.types import to_json
-
-if TYPE_CHECKING:
-    from llm_as_judge.accuracy import Accuracy
-    from llm_as_judge.evaluation.compare import Comparison, Front, Headroom
-    from llm_as_judge.evaluation.system_results import SystemResults
-
+from llm_as_judge.views.console import console, say, say_json
+from llm_as_judge.views.open_answers import POINTER, REACH, counted
+from llm_as_judge.views.tables import number_cell, show_table, turned
 
 CHOOSING_PROBLEMS = 30
 """With fewer, the best for each domain or problem is mostly luck, and is not shown."""
 
 
-@verb("Example: llm-as-judge compare results/evaluation/*_results.json --against direct")
 def compare(
-    results: Annotated[
-        list[Path], typer.Argument(help="Results files, or the folders of evaluations.")
-    ],
-    against: Annotated[
-        str | None,
-        typer.Option(
-            "--against", help="Reference of the tests. Default: MODEL_untrained, else the first."
-        ),
-    ] = None,
-    by_domain: Annotated[bool, typer.Option("--by-domain", help="Also test each domain.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")] = False,
-    as_json: JsonOption = False,
+    *, results: list[Path], against: str | None, by_domain: bool, markdown: bool, as_json: bool
 ) -> None:
-    """Compare evaluations: what training changed, accuracy, paired tests, accuracy by tokens.
-
-    Seeds of one evaluation are averaged.
-    Conditions that differ (executor, judge, limits) are listed above the tables. Results in which
-    one id names two different problems are refused, and verdicts of two versions of the grading rules.
-    """
-    from llm_as_judge.evaluation import compare as comparing
-    from llm_as_judge.evaluation.before_after import few_words, sentences, too_few
-    from llm_as_judge.evaluation.system_results import read_systems, reservations
-
     systems = read_systems(results)
     reference = _reference(systems, against)
     policies = [c for c in systems if not c.sanity_baseline]
@@ -77,7 +50,7 @@ def compare(
             "not_tested": apart,
             "comparisons_by_domain": {name: to_json(found) for name, found in of_domain.items()},
         }
-        print(json.dumps(found))  # noqa: T201
+        say_json(found)
         return
     said = sentences(systems)
     if not said and pairs and all(map(too_few, pairs)):
@@ -174,7 +147,6 @@ def _heading(system: SystemResults, front: Front, star: str) -> str:
 
 
 def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
-    from llm_as_judge.evaluation.compare import p_text
 
     head = ["", "problems", "difference, points", "only it : only ref.", "p", "p (Holm)"]
     head += ["shown in 80 %", "executor tokens"]
@@ -234,9 +206,8 @@ def _remarks(systems: Sequence[SystemResults], front: Front, room: Headroom | No
         lines.append(
             f"Choosing among them, on {room.problems} problems: {room.best} for everything "
             f"{room.accuracy:.0%}, the best for each domain ({chosen}) {room.by_domain:.0%}, for each "
-            f"problem {room.by_problem:.0%}. The last two are chosen on the rows they are counted on, "
-            "which flatters them. llm-as-judge headroom, on the folder with these results, says how much "
-            "of it is luck."
+            f"problem {room.by_problem:.0%}. The last two are in-sample, so too high: llm-as-judge headroom, on the "
+            "folder with these results, cross-validates them."
         )
     policies = [c for c in systems if not c.sanity_baseline]
     if len(policies) == 1:

@@ -1,55 +1,23 @@
-"""data download, process, stats: from upstream files to the mixes that training reads."""
+"""data download, process: from upstream files to the mixes that training reads."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from llm_as_judge.cli.options import (
-    ConfigOption,
-    DataDirOption,
-    JsonOption,
-    SetOption,
-    note,
-    progress_bar,
-    say,
-)
-from llm_as_judge.cli.verbs import verbs_of
-from llm_as_judge.config import load_config
+from llm_as_judge.assembly.code_tests import CodeTestCheck
+from llm_as_judge.cli.asking import Asked
+from llm_as_judge.data.download import acquire
+from llm_as_judge.data.process import process as run_process
+from llm_as_judge.data.process import sets_there
+from llm_as_judge.data.remarks import unused_columns
+from llm_as_judge.data.unify import SetReport
 from llm_as_judge.types import to_json
-
-if TYPE_CHECKING:
-    from llm_as_judge.data.unify import SetReport
-
-SourceOption = Annotated[
-    Path | None,
-    typer.Option("--source", help="Folder of upstream files (gsm8k/, squad_v2/ ...)."),
-]
+from llm_as_judge.views.console import note, progress_bar, say, say_json
 
 
-data = verbs_of("data", "Data sets: download, process (your own rows too), show statistics.")
-
-
-@data.command(epilog="Example: llm-as-judge data download --source ~/datasets")
-def download(
-    source: SourceOption = None,
-    data_dir: DataDirOption = None,
-    config: ConfigOption = None,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Use the built-in sample instead of the hub.")
-    ] = False,
-    set_: SetOption = None,
-) -> None:
-    """Fetch the data sets to data/raw, from the hub, a folder or the built-in sample."""
-    from llm_as_judge.data.download import acquire
-
-    settings = load_config(
-        config, overrides=set_ or (), flags={"data.data_dir": data_dir, "data.source": source}
-    )
+def download(asked: Asked, *, offline: bool) -> None:
+    settings = asked.settings()
     with progress_bar() as show:
         manifest = acquire(
             settings.data.data_dir / "raw",
@@ -68,36 +36,16 @@ def download(
         )
 
 
-@data.command(epilog="Example: llm-as-judge data process --set data.limit_per_set=500")
 def process(
-    source: Annotated[
-        Path | None,
-        typer.Option("--source", help="Folder of upstream files; default DATA_DIR/raw."),
-    ] = None,
-    data_dir: DataDirOption = None,
-    config: ConfigOption = None,
-    custom: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--custom", help='Your own rows, JSONL: {"problem", "answer", "type": math|code|qa}.'
-        ),
-    ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out bad rows, and list them.")
-    ] = False,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of split and mix.")] = None,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Number of processes.")] = 1,
-    set_: SetOption = None,
-    as_json: JsonOption = False,
+    asked: Asked,
+    *,
+    source: Path | None,
+    custom: list[Path] | None,
+    skip_bad: bool,
+    workers: int,
+    as_json: bool,
 ) -> None:
-    """Bring all sets to one form, split and mix them: data/processed, data/mixed, data/test."""
-    from llm_as_judge.assembly.code_tests import CodeTestCheck
-    from llm_as_judge.data.process import process as run_process
-    from llm_as_judge.data.process import sets_there
-
-    loaded = load_config(
-        config, overrides=set_ or (), flags={"data.data_dir": data_dir, "data.seed": seed}
-    )
+    loaded = asked.settings()
     settings = loaded.data
     before = sets_there(settings.data_dir)
     with progress_bar() as show:
@@ -122,7 +70,7 @@ def process(
             "yellow",
         )
     if as_json:
-        print(json.dumps(to_json(report)))  # noqa: T201
+        say_json(to_json(report))
         return
     for entry in report.sets:
         say(
@@ -136,7 +84,6 @@ def process(
 
 def say_remarks(sets: Sequence[SetReport]) -> None:
     """What own rows hold beside what is taken: read solutions, copies, contradictions, unused columns."""
-    from llm_as_judge.data.remarks import unused_columns
 
     for entry in sets:
         for line in entry.remarks:

@@ -2,208 +2,116 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from llm_as_judge.assembly import under_trained_prompt
+from llm_as_judge.assembly.chat_models import require_known_models
+from llm_as_judge.assembly.executor_settings import estimate_of, limits_of
+from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.dry_run import NOT_CHECKED, policy_lines, require_policy
-from llm_as_judge.cli.options import (
-    BudgetOption,
-    ConfigOption,
-    DataDirOption,
-    DeviceOption,
-    DryRunOption,
-    ExecutorOption,
-    JsonOption,
-    ModelOption,
-    SeedOption,
-    SetOption,
-    console,
-    note,
-    require_told,
-    say,
-    settings_of,
-    status_console,
-    warn_of_judges,
-)
 from llm_as_judge.cli.stopping import stoppable
-from llm_as_judge.cli.verbs import verb
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.evaluation.baselines import find_system
+from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
+from llm_as_judge.evaluation.layout import FULL, ROLLOUTS, run_folder
+from llm_as_judge.evaluation.records import EvaluationRecord
+from llm_as_judge.evaluation.results import results_of, write_results
+from llm_as_judge.evaluation.sanity_baselines import SANITY_BASELINES, is_sanity_baseline
+from llm_as_judge.evaluation.systems import EvaluatedSystem, ProgramSystem, samples_as_draws
+from llm_as_judge.grading.version import older_verdicts
+from llm_as_judge.llm.estimate import ASSUMED_CALLS, means_of_executions
+from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.policy.checkpoint import latest_checkpoint
+from llm_as_judge.rollout.line import grader_failed
+from llm_as_judge.runs.judges import grading_version_of
+from llm_as_judge.views.console import console, note, say, say_json, status_console, warn_of_judges
 from llm_as_judge.views.live import ProgressView, results_table
-
-if TYPE_CHECKING:
-    from llm_as_judge.evaluation.records import EvaluationRecord
-    from llm_as_judge.evaluation.systems import EvaluatedSystem
-    from llm_as_judge.llm.ledger import Ledger
-
+from llm_as_judge.views.open_answers import open_answers
 
 FREE_COT_TOKENS = 512
 """Of a reply that may take as many steps as it wants."""
 
 
-@verb("Example: llm-as-judge evaluate --config embedded --policy cot --limit 5")
 def evaluate(
-    config: ConfigOption = None,
-    model: ModelOption = None,
-    device: DeviceOption = None,
-    seed: SeedOption = None,
-    executor: ExecutorOption = None,
-    data_dir: DataDirOption = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            "--policy",
-            "--baseline",
-            help="What to evaluate: untrained; a checkpoint folder; a program FILE.py; a folder of math.py, qa.py, code.py; "
-            "a baseline: direct, cot, free_cot, self_consistency, program_of_thought, hand_crafted, vote_of_3, "
-            "vote_of_5, until_two_agree, two_ways_else_third, until_passed, small_first, random; or a "
-            "sanity check without model calls: gold, empty, wrong. Default: the model's latest checkpoint.",
-        ),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", help="Same as --policy CHECKPOINT.")
-    ] = None,
-    untrained: Annotated[
-        bool, typer.Option("--untrained", help="Same as --policy untrained.")
-    ] = False,
-    limit: Annotated[
-        str | None,
-        typer.Option(
-            "--limit",
-            metavar="N|all",
-            help="Problems of each set, a seeded, stratified sample; or all. Default: "
-            "evaluation.limit_per_set (embedded: 2).",
-        ),
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            "--split",
-            metavar="test|val|train",
-            help="Rows to evaluate on. Choose settings on val, never on test. Default: test.",
-        ),
-    ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            "--samples", help="Programs that the policy writes for each problem (pass@k)."
-        ),
-    ] = None,
-    draws: Annotated[
-        int | None,
-        typer.Option(
-            "--draws",
-            help="Runs of each program, each with new executor replies; a problem counts with the mean of its runs. "
-            "Same as --set workflow.draws=M.",
-        ),
-    ] = None,
-    budget: BudgetOption = None,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", help="Results go to NAME_results.json. Default: the policy's name."),
-    ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start over; earlier rollouts are put aside.")
-    ] = False,
-    record_to: Annotated[
-        Path | None,
-        typer.Option("--record", help="Record programs and replies in this folder."),
-    ] = None,
-    replay_from: Annotated[
-        Path | None,
-        typer.Option(
-            "--replay",
-            help="Repeat the evaluation recorded in this folder, without model or network.",
-        ),
-    ] = None,
-    dry_run: DryRunOption = False,
-    set_: SetOption = None,
-    as_json: JsonOption = False,
+    asked: Asked,
+    *,
+    policy: str | None,
+    checkpoint: Path | None,
+    untrained: bool,
+    name: str | None,
+    fresh: bool,
+    record_to: Path | None,
+    replay_from: Path | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
-    """Measure accuracy and official metrics on held-out test rows, with 95 % intervals.
-
-    Every finished rollout is kept: the same command again runs only what is missing.
-    """
-    settings = settings_of(
-        config,
-        set_,
-        model=model,
-        device=device,
-        seed=seed,
-        executor=executor,
-        data_dir=data_dir,
-        flags={
-            "evaluation.limit_per_set": limit,
-            "evaluation.samples": samples,
-            "workflow.draws": draws,
-            "evaluation.split": split,
-            "reward.budget": budget,
-            **_recording(record_to, replay_from),
-        },
-    )
-    from llm_as_judge.assembly import under_trained_prompt
-    from llm_as_judge.assembly.chat_models import require_known_models
-    from llm_as_judge.evaluation.baselines import find_system
-    from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
-    from llm_as_judge.evaluation.results import write_results
-    from llm_as_judge.evaluation.sanity_baselines import is_sanity_baseline
-    from llm_as_judge.evaluation.systems import samples_as_draws
-    from llm_as_judge.llm.ledger import Ledger
-
+    settings = asked.settings(_recording(record_to, replay_from))
     if dry_run and fresh:
         raise ConfigError("--dry-run --fresh: the second puts results aside; leave one of them out")
     spec = _policy(policy, checkpoint, untrained, settings)
     system = find_system(spec, settings)
     settings = under_trained_prompt(settings, system.adapter)
-    require_told(budget, settings, None if system.is_prompted else spec)
+    asked.require_told_budget(settings, None if system.is_prompted else spec)
     settings = samples_as_draws(system, settings)
     _warn_of_settings(spec, settings)
-    wanted = _name(spec, settings, budget) if name is None else name
+    wanted = _name(spec, settings, asked.flags["reward.budget"]) if name is None else name
     with open_evaluation(settings, system, wanted, fresh=fresh) as record:
         _announce(record)
-        missing = len(record.missing())
-        if not missing and (record_to or replay_from):
-            _say_not_asked(record_to)
-        if missing and not is_sanity_baseline(record.plan.policy):
+        if not record.missing():
+            if record_to or replay_from:
+                _say_not_asked(record_to)
+        elif not is_sanity_baseline(record.plan.policy):
             require_known_models(settings)
             for line in _estimate(record, system):
                 note(line)
         if dry_run:
-            if system.is_prompted:
-                for line in policy_lines(settings):
-                    note(line)
-            note(NOT_CHECKED)
-            if system.is_prompted:
-                require_policy(settings)
+            _check_policy(settings, system)
             return
-
         before, now = record.ledger(), [Ledger()]
-
-        async def job(view: ProgressView) -> None:
-            now.append(await run_evaluation(record, system, view.rollout))
-
-        again = "the same command without --fresh" if fresh else "the same command"
-        kept = f"finished rollouts are kept in {record.folder}: {again} goes on there"
-        with stoppable(kept) as work:
-            try:
-                if missing:
-                    with ProgressView(status_console, missing) as view:
-                        work.run(job(view))
-            finally:
-                if any(g.rollouts for g in record.groups()):  # nothing run is no accuracy of 0
-                    path = write_results(record, record.folder.parent.parent, say_replaced)
+        path = _run_missing(record, system, now, fresh=fresh)
     show(record, path, as_json)
-    said = _bill(now[-1], before, settings.calls.mode == "replay")
-    note(said)
+    note(_bill(now[-1], before, settings.calls.mode == "replay"))
     if system.is_prompted:
         _say_valid(record)
     _complain_of_cut_replies(record)
     _complain_of_failures(record)
+
+
+def _check_policy(settings: Config, system: EvaluatedSystem) -> None:
+    """The end of a dry run."""
+    lines = policy_lines(settings) if system.is_prompted else []
+    for line in [*lines, NOT_CHECKED]:
+        note(line)
+    if system.is_prompted:
+        require_policy(settings)
+
+
+def _run_missing(
+    record: EvaluationRecord, system: EvaluatedSystem, bills: list[Ledger], *, fresh: bool
+) -> Path:
+    """The results file of ``record`` after its missing rollouts, whose bill is added to ``bills``."""
+    missing = len(record.missing())
+
+    async def job(view: ProgressView) -> None:
+        bills.append(await run_evaluation(record, system, view.rollout))
+
+    again = "the same command without --fresh" if fresh else "the same command"
+    kept = f"finished rollouts are kept in {record.folder}: {again} goes on there"
+    folder = record.folder.parent.parent
+    with stoppable(kept) as work:
+        try:
+            if missing:
+                with ProgressView(status_console, missing) as view:
+                    work.run(job(view))
+        finally:
+            if any(g.rollouts for g in record.groups()):  # nothing run is no accuracy of 0
+                path = write_results(record, folder, say_replaced)
+    return path
 
 
 def _recording(record_to: Path | None, replay_from: Path | None) -> dict[str, str]:
@@ -270,7 +178,6 @@ def _policy(policy: str | None, checkpoint: Path | None, untrained: bool, settin
         if checkpoint is not None and not checkpoint.is_dir():
             raise ModelError(f"{checkpoint}: no such checkpoint folder")
         return given[0]
-    from llm_as_judge.policy.checkpoint import latest_checkpoint
 
     root = settings.output.checkpoints / settings.policy.label / "grpo_mixed"
     latest = latest_checkpoint(root)
@@ -282,7 +189,6 @@ def _policy(policy: str | None, checkpoint: Path | None, untrained: bool, settin
 def _name(spec: str, settings: Config, budget: str | None) -> str:
     """MODEL for a checkpoint, MODEL_untrained, control_NAME, else the name of baseline, file or folder; with
     _BUDGET where one is asked for."""
-    from llm_as_judge.evaluation.sanity_baselines import SANITY_BASELINES
 
     path, told = Path(spec), f"_{budget}" if budget else ""
     if spec in SANITY_BASELINES:
@@ -307,9 +213,6 @@ def _warn_of_settings(spec: str, settings: Config) -> None:
 
 
 def _announce(record: EvaluationRecord) -> None:
-    from llm_as_judge.grading.version import older_verdicts
-    from llm_as_judge.runs.judges import grading_version_of
-
     plan, split = record.plan, record.config.evaluation.split
     for planned in plan.sets:
         seen = planned.seen_in_training
@@ -333,9 +236,6 @@ def _announce(record: EvaluationRecord) -> None:
 def _estimate(record: EvaluationRecord, system: EvaluatedSystem) -> list[str]:
     """What the missing rollouts will ask of the executor, as those on disk did; without any on disk,
     what fixed programs are expected to ask."""
-    from llm_as_judge.assembly.executor_settings import estimate_of, limits_of
-    from llm_as_judge.evaluation.systems import ProgramSystem
-    from llm_as_judge.llm.estimate import ASSUMED_CALLS, means_of_executions
 
     groups = record.groups()
     done = [r.execution for group in groups for r in group.rollouts if r.execution]
@@ -355,13 +255,9 @@ def say_replaced(earlier: Path) -> None:
 
 
 def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
-    from llm_as_judge.cli.open_answers import open_answers
-    from llm_as_judge.evaluation.layout import FULL, ROLLOUTS, run_folder
-    from llm_as_judge.evaluation.results import results_of
-
     data = results_of(record)
     if as_json:
-        print(json.dumps(data.as_json()))  # noqa: T201
+        say_json(data.as_json())
         return
     console.print(results_table({record.plan.name: data}))
     if told := open_answers(record.groups(), record.folder / ROLLOUTS):
@@ -417,7 +313,6 @@ def _complain_of_cut_replies(record: EvaluationRecord) -> None:
 
 def _complain_of_failures(record: EvaluationRecord) -> None:
     """Failures outside of programs are no figures: say so, and end with 1 where they are many."""
-    from llm_as_judge.rollout.line import grader_failed
 
     failed = [r for g in record.groups() for r in g.rollouts if r.failure]
     raised, others = (

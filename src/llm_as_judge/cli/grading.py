@@ -5,81 +5,52 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from llm_as_judge.assembly import open_judge
+from llm_as_judge.assembly.code_tests import CodeTestCheck
+from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.evaluating import say_replaced, show, sums
-from llm_as_judge.cli.open_answers import POINTER
-from llm_as_judge.cli.options import note, progress_bar, say, status_console
 from llm_as_judge.cli.stopping import stoppable
-from llm_as_judge.cli.verbs import verb
-from llm_as_judge.config import RULES_ALONE, load_config
+from llm_as_judge.config import RULES_ALONE
 from llm_as_judge.errors import ConfigError, DataError, ModelError
-from llm_as_judge.quoting import quoted
-from llm_as_judge.views.live import ProgressView
-
-if TYPE_CHECKING:
-    from llm_as_judge.evaluation.regrade import Change
-    from llm_as_judge.judge.rows import GradedRows
-
-
-@verb(
-    "Examples: llm-as-judge grade results/evaluation/cot_results.json --rules-only"
-    " · llm-as-judge grade --in rows.jsonl --out verdicts.jsonl"
+from llm_as_judge.evaluation.records import EvaluationRecord
+from llm_as_judge.evaluation.regrade import Change, plan_regrade
+from llm_as_judge.evaluation.regrade import regrade as run_regrade
+from llm_as_judge.evaluation.results import write_results
+from llm_as_judge.grading.graders import FAILED
+from llm_as_judge.judge.rows import (
+    GradedRows,
+    grade_file,
+    judge_failure,
+    placed_rows,
+    read_answer,
+    refuse_rows,
 )
+from llm_as_judge.quoting import quoted
+from llm_as_judge.views.console import note, progress_bar, say, status_console
+from llm_as_judge.views.live import ProgressView
+from llm_as_judge.views.open_answers import POINTER
+
+
 def grade(
-    results: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Results file of an evaluation, or its folder results/evaluation/NAME/HASH. Grades its "
-            "answers again, without policy and executor."
-        ),
-    ] = None,
-    in_path: Annotated[
-        Path | None,
-        typer.Option("--in", help="Instead of RESULTS: a JSONL file, one answer a line."),
-    ] = None,
-    out_path: Annotated[
-        Path | None,
-        typer.Option("--out", help="With --in: JSONL file for the verdicts."),
-    ] = None,
-    rules_only: Annotated[
-        bool, typer.Option("--rules-only", help="Grade by rules, without an LLM judge.")
-    ] = False,
-    config: Annotated[
-        str | None, typer.Option("--config", help="With --in: a YAML file or a shipped profile.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="With --in: set a configuration key."),
-    ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option("--judge", help="With RESULTS: judge model. Default: that of the evaluation."),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--name", help="With RESULTS: name of the new results. Default: NAME_regraded."
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="With RESULTS: print JSON, for scripts.")
-    ] = False,
+    asked: Asked,
+    *,
+    results: Path | None,
+    in_path: Path | None,
+    out_path: Path | None,
+    rules_only: bool,
+    judge: str | None,
+    name: str | None,
+    as_json: bool,
 ) -> None:
-    """Grade answers: correct is true, false, or null (not graded).
-
-    With RESULTS: grades the answers of an evaluation again. The same command continues after a stop.
-
-    With --in and --out: grades the rows of a file, such as
-    {"id": "1", "domain": "math", "question": "6*7?", "reference": "42", "candidate": "42"}.
-
-    domain: math, qa, code, squad2 or hotpotqa. reference: one text or a list of accepted texts; in QA
-    an empty one means unanswerable. Code takes tests and entry_point instead. docs/grading.md lists
-    all fields.
-    """
-    rows_only = {"--in": in_path, "--out": out_path, "--config": config, "--set": set_}
+    rows_only = {
+        "--in": in_path,
+        "--out": out_path,
+        "--config": asked.config,
+        "--set": asked.overrides or None,
+    }
     results_only = {"--judge": judge, "--name": name, "--json": as_json or None}
     if results is not None:
         _refuse_given("grade RESULTS", rows_only)
@@ -91,7 +62,7 @@ def grade(
             "grade: nothing to grade; give a results file of an evaluation, "
             "or --in ROWS.jsonl and --out VERDICTS.jsonl"
         )
-    _grade_rows(in_path, out_path, rules_only, config, set_)
+    _grade_rows(in_path, out_path, rules_only, asked)
 
 
 def _refuse_given(form: str, options: Mapping[str, object]) -> None:
@@ -100,15 +71,8 @@ def _refuse_given(form: str, options: Mapping[str, object]) -> None:
         raise ConfigError(f"{form}: takes no {', '.join(given)}; leave it out")
 
 
-def _grade_rows(
-    in_path: Path, out_path: Path, rules_only: bool, config: str | None, set_: list[str] | None
-) -> None:
-    from llm_as_judge.assembly import open_judge
-    from llm_as_judge.assembly.code_tests import CodeTestCheck
-    from llm_as_judge.grading.graders import FAILED
-    from llm_as_judge.judge.rows import grade_file, placed_rows, read_answer, refuse_rows
-
-    settings = load_config(config, overrides=set_ or (), flags=RULES_ALONE if rules_only else {})
+def _grade_rows(in_path: Path, out_path: Path, rules_only: bool, asked: Asked) -> None:
+    settings = asked.settings(RULES_ALONE if rules_only else {})
     if in_path.exists() and not in_path.is_file():
         raise DataError(f"--in {in_path}: wanted a file, which can be read twice")
     # broken rows are told of before a judge is started
@@ -169,11 +133,6 @@ def regrade(
 
     Every verdict is kept as it is given: the same command again goes on where it was stopped.
     """
-    from llm_as_judge.evaluation.records import EvaluationRecord
-    from llm_as_judge.evaluation.regrade import plan_regrade
-    from llm_as_judge.evaluation.regrade import regrade as run_regrade
-    from llm_as_judge.evaluation.results import write_results
-    from llm_as_judge.judge.rows import judge_failure
 
     if rules_only and judge is not None:
         raise ConfigError("give --rules-only or --judge, not both")

@@ -5,108 +5,56 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from llm_as_judge.cli.bank_runs import say_estimate, searched, show_found, vectors_of
-from llm_as_judge.cli.open_answers import open_runs
-from llm_as_judge.cli.options import (
-    ConfigOption,
-    DryRunOption,
-    ExecutorOption,
-    SeedOption,
-    SetOption,
-    note,
-    say,
-    settings_of,
-)
-from llm_as_judge.cli.verbs import verb
+from llm_as_judge.assembly import problem_file
+from llm_as_judge.cli.asking import Asked
+from llm_as_judge.cli.bank_runs import run_search, say_estimate, vectors_of
+from llm_as_judge.config import Config
+from llm_as_judge.data.files import own_problems
+from llm_as_judge.data.rows import TABLES
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.files import output_errors
+from llm_as_judge.evaluation.compare import headroom as of_results
+from llm_as_judge.evaluation.layout import full_files
+from llm_as_judge.evaluation.search.audit import FEW_ROWS, TOO_FEW, TRAIN, audited
+from llm_as_judge.evaluation.search.choices import not_graded_by_set
+from llm_as_judge.evaluation.search.halving import mixed_order
+from llm_as_judge.evaluation.search.programs import shipped
+from llm_as_judge.evaluation.search.run import SearchOptions, check_options, usual_draws
+from llm_as_judge.evaluation.selection import without_test_rows
+from llm_as_judge.evaluation.system_results import read_systems
+from llm_as_judge.grading.version import older_verdicts
+from llm_as_judge.runs.bank import CELLS, Bank, grading_version
 from llm_as_judge.types import Domain, Problem
-
-if TYPE_CHECKING:
-    from llm_as_judge.config import Config
-
-ROOM = Path("results/headroom")
+from llm_as_judge.views.console import note, say
+from llm_as_judge.views.open_answers import open_runs
 
 
-@verb("Example: llm-as-judge headroom mine.jsonl --config embedded --limit 30")
 def headroom(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Your rows (JSONL, CSV, TSV or parquet), or the folder of a bank or of results of evaluate.",
-        ),
-    ],
-    limit: Annotated[
-        str,
-        typer.Option("--limit", metavar="N|all", help="Most rows, a seeded sample."),
-    ] = "60",
-    draws: Annotated[
-        int | None,
-        typer.Option(
-            "--draws",
-            min=1,
-            help="Runs of a program on a row. Default: 4; 1 if the executor is greedy.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder for the bank, the programs and the figures.")
-    ] = ROOM,
-    config: ConfigOption = None,
-    executor: ExecutorOption = None,
-    seed: SeedOption = None,
-    dry_run: DryRunOption = False,
-    set_: SetOption = None,
+    asked: Asked, *, source: Path, limit: str, draws: int | None, out: Path, dry_run: bool
 ) -> None:
-    """Measure before any training whether your rows have room to learn: train, use a fixed program, or neither.
-
-    Asks the executor. Its replies are kept: the same command never pays for one twice.
-    """
-    from llm_as_judge.evaluation.search.audit import TOO_FEW, TRAIN, advice, audit_of_search
-    from llm_as_judge.evaluation.search.programs import shipped
-    from llm_as_judge.evaluation.search.run import SearchOptions, check_options, usual_draws
-    from llm_as_judge.evaluation.search.written import write_found
-
-    settings = settings_of(config, set_, executor=executor, seed=seed)
+    settings = asked.settings()
     if source.is_dir():
         if dry_run:
             raise ConfigError(
                 f"--dry-run {source}: a folder's audit asks nobody; leave --dry-run out"
             )
-        return _of_folder(source, settings)
+        _of_folder(source, settings)
+        return
     problems = _own_rows(source, limit, settings)
-    number = usual_draws(settings) if draws is None else draws
     # all of the shipped programs, and no others: a small bank
-    options = SearchOptions(count=1, draws=number, halving=False, seed=settings.training.seed)
+    options = SearchOptions(
+        count=1,
+        draws=draws or usual_draws(settings),
+        halving=False,
+        seed=settings.training.seed,
+    )
     check_options(options, settings)
     taking = shipped(settings, tuple(problems))
     say_estimate(settings, problems, taking, options, out / "bank")
     if dry_run:
-        return None
-    with output_errors(out):
-        out.mkdir(parents=True, exist_ok=True)
-    vectors = vectors_of(settings, [row for rows in problems.values() for row in rows])
-    with searched(settings, out / "bank", problems, taking, options) as (found, filled):
-        room = audit_of_search(found, filled, number, vectors)
-        reach = (
-            audit_of_search(found, filled, number, vectors, open_right=True)
-            if found.not_graded
-            else None
-        )
-        told = advice(found, room, filled, number, settings.reward.one_budget)
-        write_found(found, out, settings.reward.one_budget, room)
-    say(f"answer: {told.answer}", "bold")
-    for line in [*(room.lines()[:-1] if room is not None else []), told.reason]:
-        say(line)
-    show_found(found)
-    if room is not None and reach is not None:
-        say(room.if_open_right(reach, "each domain"))
-    say(f"programs and report.json in {out}")
-    if not any(cell.right for cell in filled.cells.values()):
+        return
+    told, any_right = run_search(settings, out, out / "bank", problems, taking, options)
+    if not any_right:
         say(
             "next   no program was right on any row: read a reply first, with llm-as-judge evaluate --policy direct, "
             "then report"
@@ -116,18 +64,10 @@ def headroom(
             f"next   llm-as-judge train --set training.warm_start={quote(str(out / 'bank'))} "
             "(begins with its best programs)"
         )
-    return None
 
 
 def _of_folder(folder: Path, settings: Config) -> None:
     """The audit of what is there; nobody is asked."""
-    from llm_as_judge.evaluation.compare import headroom as of_results
-    from llm_as_judge.evaluation.layout import full_files
-    from llm_as_judge.evaluation.search.audit import FEW_ROWS, audited
-    from llm_as_judge.evaluation.search.choices import not_graded_by_set
-    from llm_as_judge.evaluation.system_results import read_systems
-    from llm_as_judge.grading.version import older_verdicts
-    from llm_as_judge.runs.bank import CELLS, Bank, grading_version
 
     if (folder / CELLS).is_file():
         bank = Bank(folder)
@@ -169,11 +109,6 @@ def _of_folder(folder: Path, settings: Config) -> None:
 
 
 def _own_rows(path: Path, limit: str, settings: Config) -> dict[Domain, list[Problem]]:
-    from llm_as_judge.assembly import problem_file
-    from llm_as_judge.data.files import own_problems
-    from llm_as_judge.data.rows import TABLES
-    from llm_as_judge.evaluation.search.halving import mixed_order
-    from llm_as_judge.evaluation.selection import without_test_rows
 
     most = int(limit) if limit.isdecimal() else 0
     if limit != "all" and most < 2:

@@ -3,87 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from llm_as_judge.assembly.answer_kinds import SetKinds, kinds_of_sets
+from llm_as_judge.assembly.chat_models import require_endpoints, require_known_models
+from llm_as_judge.assembly.code_tests import CodeTestCheck
+from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.data import say_remarks
-from llm_as_judge.cli.options import (
-    DataDirOption,
-    ModelOption,
-    executor_named,
-    note,
-    progress_bar,
-    say,
-)
 from llm_as_judge.cli.own_file import OwnTask, own_file_text, unedited_task
-from llm_as_judge.cli.verbs import verb
-from llm_as_judge.config import OWN_FILE, RULES_ALONE, load_config, load_endpoints
+from llm_as_judge.config import OWN_FILE, RULES_ALONE, Config, load_endpoints
+from llm_as_judge.data.catalog import custom_datasets
+from llm_as_judge.data.hub import DatasetsHub, own_rows
+from llm_as_judge.data.process import ProcessReport, process, sets_there
+from llm_as_judge.data.unify import SetReport
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.files import write_atomically
 from llm_as_judge.quoting import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from llm_as_judge.assembly.answer_kinds import SetKinds
-    from llm_as_judge.assembly.code_tests import CodeTestCheck
-    from llm_as_judge.config import Config
-    from llm_as_judge.data.process import ProcessReport
-    from llm_as_judge.data.unify import SetReport
-
+from llm_as_judge.views.console import note, progress_bar, say
 
 ENOUGH_TEST_ROWS = 30
 """With fewer, a 95 % interval is wider than 35 points at one half right."""
 
 
-@verb("Example: llm-as-judge init mine.jsonl --executor openai:MODEL@http://HOST:PORT/v1")
-def init(
-    rows: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help='Your rows, JSONL: {"problem", "answer", "type": math|code|qa} (docs/DATA.md); or '
-            "OWNER/NAME on the hub, whose train split has such rows.",
-        ),
-    ],
-    executor: Annotated[
-        str,
-        typer.Option(
-            "--executor",
-            help="Model that answers the programs' calls: openai:MODEL@URL, the URL of a server with one model, or a "
-            "name in aflow_llm.yaml or models.yaml. The key is read from OPENAI_API_KEY.",
-        ),
-    ],
-    model: ModelOption = None,
-    config: Annotated[
-        str, typer.Option("--config", help="Shipped profile that the new file is based on.")
-    ] = "embedded",
-    data_dir: DataDirOption = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out bad rows, and list them.")
-    ] = False,
-) -> None:
-    """Start your own task: check the rows, split them, write llm-as-judge.yaml in this folder.
-
-    The same command again replaces the file as long as nobody has edited it.
-    """
-    from llm_as_judge.assembly.answer_kinds import kinds_of_sets
-    from llm_as_judge.assembly.chat_models import require_known_models
-    from llm_as_judge.assembly.code_tests import CodeTestCheck
-    from llm_as_judge.data.hub import DatasetsHub, own_rows
-
+def init(asked: Asked, *, rows: Path, skip_bad: bool) -> None:
     before = _unedited()
-    name = executor_named(executor)
-    settings = load_config(config, model=model, flags={**RULES_ALONE, "executor.model": name})
-    asked = settings.executor.model
+    settings = asked.settings(RULES_ALONE)
+    executor, home = settings.executor.model, settings.data.data_dir
     require_known_models(settings)
-    endpoint = load_endpoints()[asked] if asked.startswith("openai:") else None
-    if before is not None and asked == before.executor:  # the entry is lost with the file
+    endpoint = load_endpoints()[executor] if executor.startswith("openai:") else None
+    if before is not None and executor == before.executor:  # the entry is lost with the file
         endpoint = before.endpoint
-    home = data_dir or settings.data.data_dir
     file = own_rows(rows, DatasetsHub(settings.output.cache_dir() / "datasets"))
     if file != rows:
         say(f"rows     {file}, of {rows} on the hub")
@@ -98,9 +49,9 @@ def init(
     kinds = kinds_of_sets(home, [part.dataset for part in report.sets])
     task = OwnTask(
         file,
-        config,
+        asked.config or "",
         [part.dataset for part in report.sets],
-        executor=(endpoint.model_name or asked) if endpoint else asked,
+        executor=(endpoint.model_name or executor) if endpoint else executor,
         endpoint=endpoint,
         policy=settings.policy.name,
         data_dir=home,
@@ -152,8 +103,6 @@ def _split(
         DataError: a row is not as wanted (``file:line``), a type leaves no test row, or the folder
             holds other rows.
     """
-    from llm_as_judge.data.catalog import custom_datasets
-    from llm_as_judge.data.process import process
 
     def require_test_rows(reports: Sequence[SetReport]) -> None:
         for part in reports:
@@ -185,7 +134,6 @@ def _require_free(data_dir: Path, names: set[str]) -> None:
     Raises:
         DataError: the folder holds the split of other sets, which would be lost.
     """
-    from llm_as_judge.data.process import sets_there
 
     there = sets_there(data_dir)
     if there - names:
@@ -198,7 +146,6 @@ def _require_free(data_dir: Path, names: set[str]) -> None:
 def _trouble(settings: Config, task: OwnTask) -> str:
     """Why the endpoint cannot be asked for the model, with the entry to mend; empty: it can, or there is
     none. The file stays either way: the server may be started later."""
-    from llm_as_judge.assembly.chat_models import require_endpoints
 
     if task.endpoint is None:
         return ""

@@ -2,114 +2,49 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import typer
 
-from llm_as_judge.cli.options import (
-    BANK,
-    BankOption,
-    ConfigOption,
-    DataDirOption,
-    ExecutorOption,
-    JsonOption,
-    SetOption,
-    note,
-    say,
-    settings_of,
-    status_console,
-)
+from llm_as_judge.assembly import open_workbench, problem_file
+from llm_as_judge.assembly.executor_settings import operator_settings
+from llm_as_judge.cli.asking import Asked
+from llm_as_judge.cli.evaluating import sums
 from llm_as_judge.cli.stopping import stoppable
-from llm_as_judge.cli.tables import show_table
-from llm_as_judge.cli.verbs import verbs_of
 from llm_as_judge.config import Config
+from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.types import to_json
-from llm_as_judge.views.live import ProgressView
-
-if TYPE_CHECKING:
-    from llm_as_judge.evaluation.filling import Asked
-    from llm_as_judge.llm.pool import Pool
-
-pool = verbs_of(
-    "pool", "Pool of executor replies that runs share (calls.folder): fill, stats, prune."
+from llm_as_judge.evaluation.bank_figures import prune as pruned
+from llm_as_judge.evaluation.bank_figures import way_figures
+from llm_as_judge.evaluation.filling import Asked as Filled
+from llm_as_judge.evaluation.filling import (
+    Filling,
+    Ways,
+    disputed_file,
+    filled_estimate,
+    problems_to_fill,
 )
+from llm_as_judge.evaluation.search.cells import conditions
+from llm_as_judge.evaluation.ways import WAYS, ways_of
+from llm_as_judge.grading.version import older_verdicts
+from llm_as_judge.llm.pool import Pool, is_pool
+from llm_as_judge.llm.rounds import fill_to
+from llm_as_judge.runs.bank import Bank, grading_version
+from llm_as_judge.types import Problem, to_json
+from llm_as_judge.views.console import note, say, say_json, status_console
+from llm_as_judge.views.live import ProgressView
+from llm_as_judge.views.tables import show_table
 
 
-@pool.command(epilog="Example: llm-as-judge pool fill --config embedded --split train --limit 100")
-def fill(
-    draws: Annotated[
-        int, typer.Option("--draws", min=1, help="Replies to ask for with each program.")
-    ] = 4,
-    split: Annotated[
-        str,
-        typer.Option(
-            "--split",
-            metavar="train|val|test",
-            help="Problems to ask about: those that training reads, or those that evaluate takes.",
-        ),
-    ] = "train",
-    limit: Annotated[
-        str | None,
-        typer.Option(
-            "--limit",
-            metavar="N|all",
-            help="Number of problems: of train in total, of val and test for each set.",
-        ),
-    ] = None,
-    way: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--way",
-            help="Program to run: direct, cot or program_of_thought, cot@NAME for another executor; may be repeated. "
-            "Default: all three for each executor.",
-        ),
-    ] = None,
-    everything: Annotated[
-        bool,
-        typer.Option(
-            "--all", help="Make all draws, also where the first replies have the same verdict."
-        ),
-    ] = False,
-    bank: BankOption = BANK,
-    config: ConfigOption = None,
-    executor: ExecutorOption = None,
-    data_dir: DataDirOption = None,
-    set_: SetOption = None,
-) -> None:
-    """Fill the pool: ask what one-step programs ask (direct, chain of thought, program of thought).
-
-    Replies go into the pool, verdicts into the bank. The same command again asks only what is missing.
-    """
-    if settings_of(config, set_, executor=executor, data_dir=data_dir).calls.mode == "replay":
+def fill(asked: Asked, *, draws: int, way: list[str] | None, everything: bool, bank: Path) -> None:
+    if asked.settings().calls.mode == "replay":
         raise ConfigError(
             "calls.mode: replay asks nobody, and pool fill asks what is missing; leave it out, or see what is "
             "there: llm-as-judge pool stats"
         )
-    settings = settings_of(
-        config,
-        set_,
-        executor=executor,
-        data_dir=data_dir,
-        flags={
-            "evaluation.split": split,
-            "evaluation.limit_per_set": limit,
-            "calls.mode": "cache",
-            "workflow.draws": 1,
-        },
-    )
-    from llm_as_judge.assembly import open_workbench
-    from llm_as_judge.assembly.executor_settings import operator_settings
-    from llm_as_judge.cli.evaluating import sums
-    from llm_as_judge.evaluation.filling import Filling, filled_estimate, problems_to_fill
-    from llm_as_judge.evaluation.search.cells import conditions
-    from llm_as_judge.evaluation.ways import WAYS, ways_of
-    from llm_as_judge.llm.pool import Pool
-    from llm_as_judge.llm.rounds import fill_to
-    from llm_as_judge.runs.bank import Bank
-
+    settings = asked.settings({"calls.mode": "cache", "workflow.draws": 1})
     if draws > 1 and operator_settings(settings).temperature == 0:
         raise ConfigError(
             f"--draws {draws}: all draws of a greedy executor are the same; set executor.temperature "
@@ -121,85 +56,82 @@ def fill(
         raise DataError(
             f"--way {', '.join(way or WAYS)}: no problem of {', '.join(ways)} to fill with"
         )
-
-    async def job(kept: Bank) -> Asked:
-        async with open_workbench(settings) as bench:
-            assert isinstance(bench.recording, Pool)
-            if dropped := bench.recording.drop_notes("drawn"):
-                note(
-                    f"{bench.recording.path}: verdicts that an earlier version kept here are dropped "
-                    f"({dropped}); the bank {bank} gets them anew, from the replies"
-                )
-            estimate = filled_estimate(settings, problems, ways, draws, kept)
-            note(f"{len(problems)} problems ({split}), {draws} draws of each way; missing at most:")
-            note(str(estimate))
-            if line := estimate.exceeds(bench.ledger.budget, bench.ledger.total):
-                note(line)
-            expected = estimate.rollouts
-            with ProgressView(status_console, expected, each="draw", counted="draws") as view:
-
-                def skipped(count: int) -> None:
-                    nonlocal expected
-                    expected -= count
-                    view.expect(expected)
-
-                filling = Filling(
-                    bench,
-                    kept,
-                    ways,
-                    draws,
-                    everything=everything,
-                    on_draw=view.rollout,
-                    on_skipped=skipped,
-                )
-                try:
-                    asked = await filling.fill(problems)
-                finally:
-                    note(f"asked now: {sums(bench.ledger)}")
-            if not asked.failed:
-                others = operator_settings(settings).executors
-                for name in {way.name.partition("@")[2] for each in ways.values() for way in each}:
-                    model = others[name].model if name else bench.executor.name
-                    fill_to(bench.recording, model, draws)
-            return asked
-
     line = (
         f"replies are kept in {settings.calls.folder}, verdicts in {bank}: the same command goes on"
     )
     with Bank.writing(bank, conditions(settings)) as kept, stoppable(line) as work:
-        asked = work.run(job(kept))
+        done = work.run(_fill(settings, problems, ways, draws, kept, everything=everything))
     note(
-        f"{asked.draws} draws made; {asked.agreed} problems whose first replies share a verdict get no "
+        f"{done.draws} draws made; {done.agreed} problems whose first replies share a verdict get no "
         "more (--all)"
     )
-    if asked.ungradable:
+    if done.ungradable:
         note(
-            f"draws that a grader failed on: {asked.ungradable}; the first failure: "
-            f"{asked.first_failure}"
+            f"draws that a grader failed on: {done.ungradable}; the first failure: "
+            f"{done.first_failure}"
         )
-    if asked.failed:
+    if done.failed:
         note(
-            f"{asked.failed} draws failed at the executor; the first: {asked.first_failure}. The same "
+            f"{done.failed} draws failed at the executor; the first: {done.first_failure}. The same "
             "command asks for them again"
         )
         raise typer.Exit(1)
 
 
-@pool.command(epilog="Example: llm-as-judge pool stats --config embedded --json")
-def stats(
-    bank: BankOption = BANK,
-    config: ConfigOption = None,
-    executor: ExecutorOption = None,
-    set_: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what the pool holds, where its replies come from, and how often draws of a problem disagree."""
-    from llm_as_judge.evaluation.bank_figures import way_figures
-    from llm_as_judge.evaluation.ways import ways_of
-    from llm_as_judge.grading.version import older_verdicts
-    from llm_as_judge.runs.bank import Bank, grading_version
+async def _fill(
+    settings: Config,
+    problems: Sequence[Problem],
+    ways: Ways,
+    draws: int,
+    bank: Bank,
+    *,
+    everything: bool,
+) -> Filled:
+    """Asks what is missing; says before how much that is, and then how far it is."""
+    async with open_workbench(settings) as bench:
+        assert isinstance(bench.recording, Pool)
+        if dropped := bench.recording.drop_notes("drawn"):
+            note(
+                f"{bench.recording.path}: verdicts that an earlier version kept here are dropped "
+                f"({dropped}); the bank gets them anew, from the replies"
+            )
+        estimate = filled_estimate(settings, problems, ways, draws, bank)
+        split = settings.evaluation.split
+        note(f"{len(problems)} problems ({split}), {draws} draws of each way; missing at most:")
+        note(str(estimate))
+        if line := estimate.exceeds(bench.ledger.budget, bench.ledger.total):
+            note(line)
+        expected = estimate.rollouts
+        with ProgressView(status_console, expected, each="draw", counted="draws") as view:
 
-    settings = settings_of(config, set_, executor=executor)
+            def skipped(count: int) -> None:
+                nonlocal expected
+                expected -= count
+                view.expect(expected)
+
+            filling = Filling(
+                bench,
+                bank,
+                ways,
+                draws,
+                everything=everything,
+                on_draw=view.rollout,
+                on_skipped=skipped,
+            )
+            try:
+                done = await filling.fill(problems)
+            finally:
+                note(f"asked now: {sums(bench.ledger)}")
+        if not done.failed:
+            others = operator_settings(settings).executors
+            for name in {way.name.partition("@")[2] for each in ways.values() for way in each}:
+                model = others[name].model if name else bench.executor.name
+                fill_to(bench.recording, model, draws)
+        return done
+
+
+def stats(asked: Asked, *, bank: Path, as_json: bool) -> None:
+    settings = asked.settings()
     kept = _opened(settings)
     runs = Bank(bank)
     if line := older_verdicts(bank, grading_version(bank)):
@@ -222,7 +154,7 @@ def stats(
         "ways": to_json(way_figures(runs, ways)),
     }
     if as_json:
-        print(json.dumps(found))  # noqa: T201
+        say_json(found)
         return
     say(
         f"{found['pool']}: {found['replies']} replies, {found['bytes'] / 2**20:.1f} MB, "
@@ -236,32 +168,8 @@ def stats(
         note(f"{bank}: no verdicts of these ways; run: llm-as-judge pool fill")
 
 
-@pool.command(epilog="Example: llm-as-judge pool prune --config embedded")
-def prune(
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", help="File for the remaining problems. Default: beside data.train_file."
-        ),
-    ] = None,
-    bank: BankOption = BANK,
-    config: ConfigOption = None,
-    executor: ExecutorOption = None,
-    data_dir: DataDirOption = None,
-    set_: SetOption = None,
-) -> None:
-    """Write the training problems whose runs in the bank have different verdicts to a file of their own.
-
-    Only these problems tell programs apart. Bank and training file stay as they are.
-    """
-    from llm_as_judge.assembly import problem_file
-    from llm_as_judge.data.files import write_problems
-    from llm_as_judge.evaluation.bank_figures import prune as pruned
-    from llm_as_judge.evaluation.filling import disputed_file
-    from llm_as_judge.grading.version import older_verdicts
-    from llm_as_judge.runs.bank import Bank, grading_version
-
-    settings = settings_of(config, set_, executor=executor, data_dir=data_dir)
+def prune(asked: Asked, *, out: Path | None, bank: Path) -> None:
+    settings = asked.settings()
     train_file = settings.data.train_file
     runs = Bank.named(bank, "--bank")
     if line := older_verdicts(bank, grading_version(bank)):
@@ -285,7 +193,6 @@ def _opened(settings: Config) -> Pool:
     Raises:
         ConfigError: there is none.
     """
-    from llm_as_judge.llm.pool import Pool, is_pool
 
     folder = settings.calls.folder
     if not is_pool(folder) and not any(folder.glob("*.jsonl")):

@@ -130,17 +130,17 @@ class Headroom:
                 crossed choices stands beside these lines. They rest on fewer runs, and differ from it.
         """
         choices = (
-            f"One program for {fixed_for}: {_percent(self.fixed)} right. One for each data set: "
-            f"{_percent(self.by_group)}. These shares are of problems that had no part in the choice. On the "
-            f"problems of the choice the shares are {_percent(self.fixed_flattered)} and "
-            f"{_percent(self.by_group_flattered)}, flattered by luck."
+            f"Cross-validated: one program for {fixed_for} is right on {_percent(self.fixed)} of the problems, one for "
+            f"each data set on {_percent(self.by_group)}. In-sample: {_percent(self.fixed_flattered)} and "
+            f"{_percent(self.by_group_flattered)}."
         )
         luck = self.luck
-        oracle = (
-            f"The luckiest program of each problem: {_percent(self.oracle)} right. Luck alone would give "
-            f"{_percent(luck.expected)} [{_percent(luck.low)}, {_percent(luck.high)}], if some problems "
-            "were harder and some programs better, but no program suited one problem more than another."
-        )
+        oracle = f"Upper bound, with the program that did best on each problem: {_percent(self.oracle)} right."
+        if luck.high > luck.low:
+            oracle += (
+                f" Chance gives {_percent(luck.expected)} [{_percent(luck.low)}, {_percent(luck.high)}] where no "
+                "program suits one problem more than another."
+            )
         return [*([choices] if fixed_for else []), oracle, self.words]
 
     def if_open_right(self, other: Headroom, fixed_for: str) -> str:
@@ -156,7 +156,7 @@ class Headroom:
         )
         return (
             f"Were all open answers right: one program for {fixed_for} {_percent(other.fixed)} right instead of "
-            f"{_percent(self.fixed)}, the luckiest program of each problem {_percent(other.oracle)} instead of "
+            f"{_percent(self.fixed)}, the upper bound {_percent(other.oracle)} instead of "
             f"{_percent(self.oracle)}{choosing}."
         )
 

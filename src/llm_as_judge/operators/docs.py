@@ -30,7 +30,7 @@ def operator_docs(
     if style == "short":
         return "\n".join(_line(entry) for entry in entries)
     if style == "signatures":
-        return "\n".join(f"{e.description.call} -> {', '.join(e.empty)}" for e in entries)
+        return "\n".join(_signature(entry) for entry in entries)
     if style == "calls":
         return "\n".join(_statement(entry) for entry in entries)
     return "\n\n".join(_paragraph(entry) for entry in entries)
@@ -52,6 +52,10 @@ def executors_told(others: Mapping[str, tuple[float, str]]) -> str:
         words = f": {strength}" if strength else ""
         lines.append(f'executor="{name}"  # {price:.3g} of the price of the default one{words}')
     return "\n".join(lines)
+
+
+def _signature(entry: OperatorEntry) -> str:
+    return f"{entry.description.call} -> {', '.join(entry.empty)}"
 
 
 def _line(entry: OperatorEntry) -> str:

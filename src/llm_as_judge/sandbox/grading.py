@@ -171,8 +171,7 @@ class SplitGrading:
             if kind == "done" and secrets.compare_digest(str(message.get("nonce")), self._nonce):
                 return self._verdict(message)
             if kind == "result":
-                kind = str(message.get("error")).split(":")[0][:80]  # the rest could quote a test
-                return self._all(), f"the tests do not run: {kind}"
+                return self._all(), f"the tests do not run: {_error_type(message)}"
             if kind in ("invoke", "reply"):
                 await _to_solution(answering, calls.of_the_tests(message))
                 heard = await self._from_solution(answering, "reply", "invoke")
@@ -257,3 +256,8 @@ def _task(
         "modules": _TEST_MODULES,
         "nonce": nonce,
     }
+
+
+def _error_type(message: dict[str, Any]) -> str:
+    # The rest of the line could quote a test.
+    return str(message.get("error")).split(":")[0][:80]

@@ -85,6 +85,10 @@ JAIL_PROPERTIES = (
 LIMITS = RunLimits(wall_s=20.0, cpu_s=5.0, memory_bytes=256 * 2**20)
 
 
+def _sizes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_size for path in folder.iterdir()}
+
+
 async def observe(launcher: Launcher) -> IsolationReport:
     """Runs the probe in one child of ``launcher``.
 
@@ -104,7 +108,7 @@ async def observe(launcher: Launcher) -> IsolationReport:
             result = await sandbox.run_function(
                 _PROBE, "probe", [folder, port, LIMITS.memory_bytes], LIMITS
             )
-        left = {path.name: path.stat().st_size for path in Path(folder).iterdir()}
+        left = _sizes(Path(folder))
     if result.status != "ok":
         raise SandboxError(
             f"sandbox {launcher.mechanism}: the probe ended with {result.status}: {result.error}"

@@ -29,9 +29,7 @@ def has_dead_code(runnable: str) -> bool:
 def _is_dead_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     read = _read(function)
     return any(
-        any(isinstance(statement, _ENDS) for statement in block[:-1])
-        or _is_unread(block, read)
-        or _is_overwritten(block)
+        _ends_early(block) or _is_unread(block, read) or _is_overwritten(block)
         for block in _blocks(function)
     )
 
@@ -55,6 +53,10 @@ def _read(*nodes: ast.AST) -> set[str]:
 
 def _awaits(node: ast.AST) -> bool:
     return any(isinstance(inner, ast.Await) for inner in ast.walk(node))
+
+
+def _ends_early(block: list[ast.stmt]) -> bool:
+    return any(isinstance(statement, _ENDS) for statement in block[:-1])
 
 
 def _target(statement: ast.stmt) -> str | None:

@@ -85,16 +85,3 @@ def _score(score: Score) -> dict[str, float | int] | None:
         name: round(value, 6) for name, value in to_json(score).items()
     }
     return {**rounded, "problems": score.problems}
-
-
-def right_text(score: Score) -> str:
-    """``61.5 [50, 72]``, in per cent; a mean of nothing is a dash."""
-    if not score.problems:
-        return "-"
-    reach = f" to {100 * score.most:.1f}" if score.most > score.right else ""
-    return f"{100 * score.right:.1f}{reach} [{100 * score.low:.0f}, {100 * score.high:.0f}]"
-
-
-def cost_text(score: Score) -> str:
-    """In written tokens."""
-    return f"{score.cost:.0f}" if score.problems else "-"

@@ -27,8 +27,7 @@ def perform(channel: Channel, task: dict[str, Any]) -> None:
     except BaseException as error:  # noqa: BLE001 - SystemExit is one way for a program to fail
         message = describe_error(error)
         error.__traceback__ = None
-        with contextlib.suppress(ValueError):  # closed by the program
-            sys.stdout.flush()
+        _flush_output()
         channel.send({"t": "result", "status": "error", "error": message})
 
 
@@ -47,6 +46,11 @@ def _runner(kind: str) -> Runner:
 
         return workflow.run_workflow
     return run_function
+
+
+def _flush_output() -> None:
+    with contextlib.suppress(ValueError):  # closed by the program
+        sys.stdout.flush()
 
 
 def main(descriptor: int, limits: str, folders: str) -> None:  # pragma: no cover - in the child

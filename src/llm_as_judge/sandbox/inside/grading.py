@@ -26,13 +26,16 @@ def serve_solution(channel: Channel, task: dict[str, Any]) -> None:
     shared = shared_classes(namespace)
     execute(task["source"], namespace)
     defined(namespace, task["entry_point"])
-    kinds = {name: _kind(value) for name, value in namespace.items() if callable(value)}
-    channel.send({"t": "ready", "names": kinds})
+    channel.send({"t": "ready", "names": _kinds(namespace)})
     SolutionEnd(channel, namespace, shared).serve()
 
 
+def _kinds(namespace: dict[str, Any]) -> dict[str, str]:
+    """What each callable name is: ``function``, ``class``, or the builtin that an exception is."""
+    return {name: _kind(value) for name, value in namespace.items() if callable(value)}
+
+
 def _kind(value: Any) -> str:
-    """``function``, ``class``, or the builtin that an exception is."""
     if not isinstance(value, type):
         return "function"
     return builtin_ancestor(value) if issubclass(value, Exception) else "class"

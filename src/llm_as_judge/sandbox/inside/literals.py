@@ -104,6 +104,14 @@ def _mapping(kind: str, base: Any) -> Callable[[Any, Any], Any]:
     return encoder
 
 
+def _encode_list(value: Any, inner: Any) -> Any:
+    return [inner(item) for item in list.__iter__(value)]
+
+
+def _plain_date(value: Any) -> list[int]:
+    return [value.year, value.month, value.day]
+
+
 _ENCODERS: tuple[tuple[Any, Callable[[Any, Any], Any]], ...] = (
     (str, lambda value, _: str.__str__(value)),
     (int, _encode_int),
@@ -111,7 +119,7 @@ _ENCODERS: tuple[tuple[Any, Callable[[Any, Any], Any]], ...] = (
     (complex, lambda value, inner: {"#": "complex", "v": [inner(value.real), inner(value.imag)]}),
     (bytes, lambda value, _: {"#": "bytes", "v": bytes.hex(value)}),
     (bytearray, lambda value, _: {"#": "bytearray", "v": bytearray.hex(value)}),
-    (list, lambda value, inner: [inner(item) for item in list.__iter__(value)]),
+    (list, _encode_list),
     (tuple, _sequence("tuple", tuple)),
     (set, _sequence("set", set)),
     (frozenset, _sequence("frozenset", frozenset)),
@@ -131,7 +139,7 @@ _ENCODERS: tuple[tuple[Any, Callable[[Any, Any], Any]], ...] = (
         dt.datetime,
         lambda value, _: {"#": "datetime", "v": dt.datetime.isoformat(value)},
     ),
-    (dt.date, lambda value, _: {"#": "date", "v": [value.year, value.month, value.day]}),
+    (dt.date, lambda value, _: {"#": "date", "v": _plain_date(value)}),
     (re.Match, lambda value, _: {"#": "match", "v": 0}),
 )
 

@@ -5,85 +5,38 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from llm_as_judge.cli.dry_run import NOT_CHECKED, policy_lines, require_policy
-from llm_as_judge.cli.options import (
-    ConfigOption,
-    DataDirOption,
-    DeviceOption,
-    DryRunOption,
-    ExecutorOption,
-    ModelOption,
-    SeedOption,
-    SetOption,
-    console,
-    note,
-    say,
-    settings_of,
-    warn_of_judges,
+from llm_as_judge.assembly import (
+    load_policy_of,
+    problem_file,
+    problem_sampler,
+    under_trained_prompt,
 )
-from llm_as_judge.cli.verbs import verb
+from llm_as_judge.assembly.chat_models import require_endpoints
+from llm_as_judge.assembly.executor_settings import limits_of, training_estimate
+from llm_as_judge.assembly.judge_gate import require_measured_model
+from llm_as_judge.assembly.preflight import check_before_training, checkpoint_root, rehearsed_reward
+from llm_as_judge.cli.asking import Asked
+from llm_as_judge.cli.dry_run import NOT_CHECKED, policy_lines, require_policy
 from llm_as_judge.config import Config
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.runs.judges import judges_of
 from llm_as_judge.runs.runlog import read_steps
+from llm_as_judge.views.console import console, say, warn, warn_of_judges
 from llm_as_judge.views.live import ProgressView, step_table
 
-if TYPE_CHECKING:
-    from llm_as_judge.policy.checkpoint import SavedState
 
-
-@verb("Example: llm-as-judge train --config embedded --set training.steps=20")
 def train(
-    config: ConfigOption = None,
-    model: ModelOption = None,
-    device: DeviceOption = None,
-    seed: SeedOption = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Number of updates.")] = None,
-    executor: ExecutorOption = None,
-    data_dir: DataDirOption = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue from the model's latest checkpoint.")
-    ] = False,
-    run_dir: Annotated[
-        Path | None, typer.Option("--run-dir", help="Folder for metrics and rollouts.")
-    ] = None,
-    force_unaudited_judge: Annotated[
-        bool,
-        typer.Option(
-            "--force-unaudited-judge",
-            help="Train with a judge that has not passed its audit; run and checkpoints record it.",
-        ),
-    ] = False,
-    dry_run: DryRunOption = False,
-    set_: SetOption = None,
+    asked: Asked, *, resume: bool, run_dir: Path | None, force_unaudited_judge: bool, dry_run: bool
 ) -> None:
-    """Train the policy by GRPO. Checkpoints go to checkpoints/MODEL/grpo_mixed/step_N."""
-    settings = settings_of(
-        config,
-        set_,
-        model=model,
-        device=device,
-        seed=seed,
-        executor=executor,
-        data_dir=data_dir,
-        flags={"training.steps": steps},
-    )
+    settings = asked.settings()
     place = launched()
     if place.rank:  # rank 0 does all of what follows; this process only computes gradients for it
-        from llm_as_judge.assembly import load_policy_of
         from llm_as_judge.training.worker import serve_gradients
 
         serve_gradients(partial(load_policy_of, settings), place, settings.training.rank_timeout_s)
         return
-    from llm_as_judge.assembly.chat_models import require_endpoints
-    from llm_as_judge.assembly.judge_gate import require_measured_model
-    from llm_as_judge.assembly.preflight import check_before_training
-
     if dry_run:  # before rows and audit, which may be missing
         for line in policy_lines(settings):
             say(line)
@@ -112,7 +65,7 @@ def train(
     console.print(step_table(read_steps(result.run_dir), title="training"))
     say(f"run directory  {result.run_dir}")
     say(f"checkpoint     {result.checkpoint}")
-    named = f" --config {config}" if config else ""
+    named = f" --config {asked.config}" if asked.config else ""
     say(f"next           llm-as-judge evaluate{named}")
     warn_of_judges(judges_of(result.run_dir))
 
@@ -124,14 +77,12 @@ def _estimate(settings: Config, latest: Path | None) -> list[str]:
     Raises:
         DataError: a file of rows or a bank is not as wanted. ConfigError, ModelError: the run cannot go on.
     """
-    from llm_as_judge.assembly import problem_file, problem_sampler, under_trained_prompt
-    from llm_as_judge.assembly.executor_settings import limits_of, training_estimate
     from llm_as_judge.assembly.learning import warm_start_options
-    from llm_as_judge.assembly.preflight import rehearsed_reward
+    from llm_as_judge.training.resuming import resumable  # torch
     from llm_as_judge.training.warm_start import WarmStartPlan, foretold
 
     problems = problem_file(settings.data.train_file)
-    saved = _going_on(settings) if latest else None
+    saved = resumable(checkpoint_root(settings), warn) if latest else None
     settings = under_trained_prompt(settings, saved.folder if saved else None)
     sampler = problem_sampler(problems, settings)
     if saved is not None:
@@ -148,15 +99,3 @@ def _estimate(settings: Config, latest: Path | None) -> list[str]:
         *([foretold(warm_start, plan)] if isinstance(plan, WarmStartPlan) else []),
         *rehearsed_reward(settings, problems[0]),
     ]
-
-
-def _going_on(settings: Config) -> SavedState:
-    """The state that ``--resume`` goes on from.
-
-    Raises:
-        ModelError: no checkpoint is whole.
-    """
-    from llm_as_judge.assembly.preflight import checkpoint_root
-    from llm_as_judge.training.resuming import resumable
-
-    return resumable(checkpoint_root(settings), lambda text: note(f"warning: {text}", "yellow"))

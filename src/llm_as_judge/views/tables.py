@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
-from llm_as_judge.cli.options import console, say
+from llm_as_judge.views.console import console, say
 
 _NAME_WIDTH = 16
 _LONGEST = 40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from llm_as_judge.cli.options import note
+from llm_as_judge.views.console import note
 
 SAY_EVERY_S = 30.0
 ENOUGH = 5

@@ -1,0 +1,100 @@
+"""judge audit: the judge is measured."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import typer
+
+from llm_as_judge.assembly import judge_fingerprint, open_judge
+from llm_as_judge.assembly.executor_settings import CALLS_A_VERDICT
+from llm_as_judge.audit.audit import AuditReport, run_audit
+from llm_as_judge.audit.journal import Journal
+from llm_as_judge.audit.labeled import cases_sha256, read_labeled, shipped_labeled
+from llm_as_judge.audit.report import render_report, verdict_line, write_report
+from llm_as_judge.audit.status import find_audit_status, measured_on, report_path
+from llm_as_judge.cli.asking import Asked
+from llm_as_judge.cli.audit_words import what_now
+from llm_as_judge.config import RULES_ALONE, Config
+from llm_as_judge.judge.kinds import judging_mode
+from llm_as_judge.views.console import console, note, say
+from llm_as_judge.views.pace import Pace
+
+
+def audit(
+    asked: Asked,
+    *,
+    labeled: Path | None,
+    rules_only: bool,
+    attack_numbers: int,
+    sample: float | None,
+    out: Path | None,
+    if_needed: bool,
+) -> None:
+    # an answer of yesterday says nothing of the judge of today
+    settings = asked.settings({**(RULES_ALONE if rules_only else {}), "calls.mode": "off"})
+    shipped, own = shipped_labeled(), read_labeled(labeled) if labeled else []
+    cases = [*shipped, *own]
+    if if_needed:
+        fingerprint = judge_fingerprint(settings)
+        audit_status = find_audit_status(settings.output.results, fingerprint)
+        if measured_on(audit_status, cases_sha256(cases)):
+            say(f"report  {audit_status.report}: passed before")
+            return
+
+    async def job(journal: Journal) -> AuditReport:
+        async with open_judge(settings) as judge:
+            return await run_audit(
+                judge.fresh,
+                judge.fingerprint,
+                judging_mode(settings.judge),
+                shipped,
+                own=own,
+                attack_numbers=attack_numbers,
+                sample=sample,
+                journal=journal,
+                progress=_AuditPace(len(journal), settings),
+            )
+
+    whole = report_path(settings.output.results, judge_fingerprint(settings))
+    usual = whole if sample is None else whole.with_suffix(".sample.json")
+    path = out or usual
+    journal = Journal(path.with_name(f"{usual.stem}.partial.jsonl"))
+    if len(journal):
+        note(f"going on after {len(journal)} verdicts")
+    report = asyncio.run(job(journal))
+    write_report(report, path)
+    journal.remove()
+    brief = if_needed and report.passed  # one step of a pipeline: the tables are not what is asked
+    console.print(verdict_line(report) if brief else render_report(report), highlight=not brief)
+    say(f"report  {path}")
+    if not brief:
+        for line in what_now(report):
+            say(line)
+    raise typer.Exit(0 if report.passed else 3)
+
+
+class _AuditPace:
+    """Says before the first verdict how many there will be, then how many are left.
+
+    Args:
+        kept: verdicts of an earlier, broken off part.
+    """
+
+    def __init__(self, kept: int, settings: Config) -> None:
+        self._kept = kept
+        self._asks = settings.judge.model != RULES_ALONE["judge.model"]
+        self._pace: Pace | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._pace is None:
+            self._pace = Pace("answers graded", total)
+            self._pace.found(self._kept)
+            left = total - self._kept
+            line = f"{left:,} answers to grade"
+            if self._asks:
+                line += f"; at most {CALLS_A_VERDICT * left:,} calls of the judge's model, none where rules decide"
+            note(line)
+        elif done > self._kept:
+            self._pace.did()

@@ -1,0 +1,167 @@
+"""judge train, judge calibrate: a scoring judge of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from llm_as_judge.assembly import model_weights, open_judge_model
+from llm_as_judge.cli.asking import Asked
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.judge.calibration import Thresholds
+from llm_as_judge.judge.endpoint_scorer import EndpointScorer
+from llm_as_judge.judge.feature_model import FeatureModel
+from llm_as_judge.judge.judge_file import JudgeFile, read_judge_file
+from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
+from llm_as_judge.training.judge.making import (
+    Place,
+    calibrate_again,
+    calibrate_endpoint,
+    calibrate_on_rows,
+    train_features,
+    train_judge,
+)
+from llm_as_judge.training.judge.rows import Sets
+from llm_as_judge.views.console import note, say
+from llm_as_judge.views.pace import Pace
+
+
+def train(
+    asked: Asked,
+    *,
+    labeled: list[Path],
+    out: Path,
+    limit: int | None,
+    layers: int | None,
+    rank: int,
+    learning_rate: float,
+    epochs: int,
+    precision: float,
+    features_only: bool,
+) -> None:
+    settings = asked.settings()
+    if features_only:
+        seed = settings.training.seed
+        learned = asyncio.run(train_features(out, labeled, precision=precision, seed=seed))
+        _say_features(learned, out)
+        return
+    options = LearnOptions(
+        seed=settings.training.seed,
+        rank=rank,
+        layers=layers,
+        learning_rate=learning_rate,
+        epochs=epochs,
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    weights = model_weights(settings, settings.policy.name, "--model")
+    place = Place(out, settings.policy.name, weights, settings.policy.device)
+
+    made = asyncio.run(
+        train_judge(
+            place,
+            labeled,
+            options,
+            limit=limit,
+            precision=precision,
+            begun=_begun,
+            told=_told,
+            scoring=_scoring(),
+        )
+    )
+    _say_thresholds(made.thresholds, out)
+    if all(limits.accept is None for limits in made.thresholds.values()):
+        say(
+            "next    it accepts nothing: label more rows, or promise less with judge calibrate --precision"
+        )
+        return
+    say(
+        f"next    set judge.kind: scoring, judge.model: none and judge.options.adapter: {out} in llm-as-judge.yaml, "
+        "then llm-as-judge judge audit"
+    )
+
+
+def _begun(sets: Sets, learner: JudgeLearner) -> None:
+    for name, count in sets.counts.items():
+        note(f"{count:7} {name}")
+    note(f"{learner.tokens} tokens in {learner.steps} steps, {learner.step} done")
+
+
+def _told(report: StepReport) -> None:
+    left = timedelta(seconds=round(report.left_s))
+    note(
+        f"step {report.step}/{report.steps}  loss {report.loss:.3f}  right {report.right:.2f}  "
+        f"{report.tokens / report.seconds:.0f} tokens/s  {left} left"
+    )
+
+
+def calibrate(
+    asked: Asked, *, folder: Path, labeled: list[Path] | None, model: str | None, precision: float
+) -> None:
+    if not labeled:
+        if model is not None:
+            raise ConfigError(f"--model {model}: no rows for it to score; name them with --labeled")
+        _say_thresholds(calibrate_again(folder, precision=precision).thresholds, folder)
+        return
+
+    async def chosen(scoring: Callable[[int, int], None]) -> JudgeFile:
+        if model is not None:
+            settings = asked.settings({"judge.model": model})
+            async with open_judge_model(settings) as (endpoint, base):
+                return await calibrate_endpoint(
+                    folder,
+                    base,
+                    EndpointScorer(endpoint),
+                    labeled,
+                    precision=precision,
+                    seed=settings.training.seed,
+                    scoring=scoring,
+                )
+        made = read_judge_file(folder)
+        if made.endpoint:
+            raise ConfigError(f"{folder}: thresholds of {made.base}; name it with --model")
+        settings = replace(asked, model=made.base).settings()
+        weights = model_weights(settings, made.base, "--judge")
+        place = Place(folder, made.base, weights, settings.policy.device)
+        return await calibrate_on_rows(place, labeled, precision=precision, scoring=scoring)
+
+    made = asyncio.run(chosen(_scoring()))
+    _say_thresholds(made.thresholds, folder)
+
+
+def _scoring() -> Callable[[int, int], None]:
+    """Told how many of how many answers are scored."""
+    pace: Pace | None = None
+    before = 0
+
+    def told(done: int, total: int) -> None:
+        nonlocal pace, before
+        pace = pace or Pace("answers scored", total)
+        pace.did(done - before)
+        before = done
+        if done == total:
+            pace.ended()
+
+    return told
+
+
+def _say_features(learned: FeatureModel, folder: Path) -> None:
+    accept = "never" if learned.accept is None else f"from {learned.accept:.2f}"
+    reject = "never" if learned.reject is None else f"to {learned.reject:.2f}"
+    say(
+        f"features: learned from {learned.learned} replies; may accept {accept}, rejects {reject}, "
+        f"chosen on {learned.chosen_on} answers"
+    )
+    say(f"judge  {folder}")
+
+
+def _say_thresholds(thresholds: object, folder: Path) -> None:
+    assert isinstance(thresholds, dict)
+    for domain, limits in thresholds.items():
+        assert isinstance(limits, Thresholds)
+        accept = "never" if limits.accept is None else f"from {limits.accept:.2f}"
+        reject = "never" if limits.reject is None else f"to {limits.reject:.2f}"
+        say(f"{domain}: accepts {accept}, rejects {reject}, chosen on {limits.rows} answers")
+    say(f"judge  {folder}")

@@ -1,0 +1,109 @@
+"""The outcome of a quickstart: its verdict, its table, what to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from llm_as_judge.evaluation.compare import Comparison, p_text
+from llm_as_judge.evaluation.quickstart import Outcome, right_of
+from llm_as_judge.views.console import say
+from llm_as_judge.views.open_answers import counted
+from llm_as_judge.views.tables import show_table
+
+
+def show_outcome(outcome: Outcome, page: Path, config: str) -> None:
+    kinds = list(dict.fromkeys(outcome.systems[0].datasets.values()))
+    rows = [
+        [
+            system.name,
+            *(right_of(system, kind) for kind in kinds),
+            right_of(system),
+            f"{system.mean_tokens:.0f}",
+        ]
+        for system in outcome.systems
+    ]
+    show_table("Held-out rows right", ["", *kinds, "all", "executor tokens a row"], rows, False)
+    for line in _graded_how(outcome):
+        say(line)
+    say(_difference("trained - untrained", outcome.against_untrained))
+    say(_difference("trained - warm-started", outcome.against_warm))
+    say(_difference("trained - best fixed program", outcome.against_fixed))
+    for line in verdict(outcome):
+        say(line)
+    say(f"page  {page}")
+    say("What next:")
+    for line in _next(outcome, config):
+        say(f"  {line}")
+
+
+def _graded_how(outcome: Outcome) -> list[str]:
+    answers = sum(len(c.datasets) for c in outcome.systems)
+    counts = {c.name: sum(c.open.values()) for c in outcome.systems if c.open}
+    failed = sum(len(c.datasets) - len(c.right) for c in outcome.systems)
+    lines = [_verdicts(answers - failed, outcome.judged, sum(counts.values()))]
+    if counts:
+        lines.append(f"open (not right in the table and in the tests): {counted(counts)}")
+    return lines
+
+
+def _verdicts(answers: int, judged: int, open_: int) -> str:
+    by_rules = answers - judged - open_
+    return (
+        f"verdicts on {answers} answers: {by_rules} by rules and tests, {judged} by the trained judge, which is asked "
+        f"where these leave an answer open; {open_} open"
+    )
+
+
+def _difference(what: str, pair: Comparison) -> str:
+
+    open_ = f". {pair.open_words}" if pair.open else ""
+    cost = "" if pair.token_ratio is None else f"; executor tokens x {pair.token_ratio:.2f}"
+    return (
+        f"{what}: {100 * pair.difference:+.0f} points [{100 * pair.low:+.0f}, {100 * pair.high:+.0f}] "
+        f"on {pair.problems} rows, only it right {pair.only_other}, only the other "
+        f"{pair.only_reference}, p {p_text(pair.p)}{cost}{open_}"
+    )
+
+
+def verdict(outcome: Outcome) -> list[str]:
+    """What was shown, and what to do where it was not."""
+    if outcome.unlearned:
+        return [
+            (
+                "The GRPO steps lost part of what imitation had taught: step_0 beside the last checkpoint is the "
+                "better policy. Lower --set training.learning_rate, or take more problems to a step."
+            )
+        ]
+    if not outcome.shown:
+        return [
+            (
+                "Nothing is shown: the trained policy is not better than the untrained one beyond chance. Give "
+                "it more steps (--steps 12 goes on from here) or another --seed."
+            )
+        ]
+    if not outcome.beats_fixed:
+        return [
+            "Training helped, but a fixed program does about as well: --steps 12 goes on from here."
+        ]
+    parts = (
+        "GRPO added to what the warm start had taught."
+        if outcome.grpo_added
+        else "The warm start brought that. GRPO's part is not shown on these greedy programs: "
+        "docs/results/quickstart.md measures it on drawn ones."
+    )
+    return [
+        "Training helped, and no fixed program does as well: the policy reads the problem.",
+        parts,
+    ]
+
+
+def _next(outcome: Outcome, config: str) -> list[str]:
+    results = outcome.results["trained"].parent
+    return [
+        f"llm-as-judge compare {results}/*_results.json --by-domain",
+        (
+            f"llm-as-judge solve --config {config} --policy {outcome.checkpoint} --domain math "
+            '--problem "Work out 417 * 583 - 96 * 240."'
+        ),
+        "llm-as-judge init mine.jsonl --executor openai:MODEL@http://HOST:PORT/v1    # your own rows",
+    ]

@@ -1,0 +1,122 @@
+"""solve: one problem, every stage shown as it ends; run: a program on one problem."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from llm_as_judge.assembly import open_workbench, under_trained_prompt
+from llm_as_judge.cli.asking import Asked
+from llm_as_judge.cli.programs import described, parse_file, wanted_domain, wanted_problem
+from llm_as_judge.cli.writers import open_writer
+from llm_as_judge.config import RULES_ALONE, Config
+from llm_as_judge.solving.solve import solve as run_solve
+from llm_as_judge.types import Execution, IsolationReport, Program, to_json
+from llm_as_judge.views.console import say, say_json
+from llm_as_judge.views.stages import show_stage
+
+
+def solve(
+    asked: Asked,
+    *,
+    problem: str | None,
+    problem_file: Path | None,
+    domain: str,
+    entry_point: str,
+    reference: list[str] | None,
+    policy: str,
+    as_json: bool,
+) -> None:
+    # without a reference nothing is graded
+    settings = settings_for(policy, asked, {} if reference else RULES_ALONE)
+    text = sys.stdin.read() if problem == "-" else problem
+    task = wanted_problem(
+        text, problem_file, wanted_domain(domain), entry_point, tuple(reference or ())
+    )
+
+    def show(stage: str, value: Any) -> None:
+        if as_json:
+            say_json({"stage": stage, "value": to_json(value)})
+        else:
+            show_stage(stage, to_json(value))
+
+    async def solved() -> int:
+        async with open_writer(settings, policy) as (bench, writer):
+            execution = await run_solve(bench, writer, task, show, graded=bool(reference))
+        return 0 if execution.status == "ok" else 1
+
+    raise typer.Exit(asyncio.run(solved()))
+
+
+def settings_for(policy: str, asked: Asked, flags: Mapping[str, Any]) -> Config:
+    """Under the prompt that ``policy`` was trained with.
+
+    Raises:
+        ConfigError: as :meth:`Asked.settings` and :meth:`Asked.require_told_budget` say.
+    """
+    path = Path(policy)
+    settings = under_trained_prompt(asked.settings(flags), path if path.is_dir() else None)
+    asked.require_told_budget(settings, policy if path.suffix == ".py" else None)
+    return settings
+
+
+def run(
+    asked: Asked,
+    *,
+    file: Path,
+    problem: str | None,
+    problem_file: Path | None,
+    domain: str,
+    entry_point: str,
+    form: str | None,
+    as_json: bool,
+) -> None:
+    task = wanted_problem(problem, problem_file, wanted_domain(domain), entry_point)
+    settings = asked.settings(RULES_ALONE)
+    most_calls = settings.workflow.max_worst_case_calls
+    program = parse_file(file, task.domain, form, most_calls, settings.executors)
+
+    async def job() -> tuple[Execution, IsolationReport]:
+        async with open_workbench(settings) as bench:
+            return await bench.run(program, task, bench.executor), bench.work.isolation
+
+    execution, isolation = asyncio.run(job())
+    _print_execution(execution, program, isolation, as_json)
+    raise typer.Exit(0 if execution.status == "ok" else 1)
+
+
+def _print_execution(
+    execution: Execution, program: Program, isolation: IsolationReport, as_json: bool
+) -> None:
+    if as_json:
+        summary = {
+            "status": execution.status,
+            "answer": execution.answer,
+            "calls": execution.llm_calls,
+            "tokens": execution.tokens,
+            "cost": execution.cost,
+            "cost_usd": execution.cost_usd,
+            "seconds": round(execution.seconds, 3),
+            "error": execution.error,
+            "trace": to_json(execution.calls),
+            "program": described(program),
+            "isolation": to_json(isolation),
+        }
+        say_json(summary)
+        return
+    for call in execution.calls:
+        asked = f"{call.operator} ({call.executor})" if call.executor else call.operator
+        say(
+            f"{asked:20} {call.llm_calls} calls {call.prompt_tokens:6} + "
+            f"{call.completion_tokens} tokens {call.seconds:7.2f} s {call.error}"
+        )
+    say(f"sandbox  {isolation.mechanism}")
+    say(f"status   {execution.status} {execution.error}")
+    for finding in program.diagnostics:
+        say(f"{finding.code} line {finding.line}: {finding.message}")
+    say(f"answer   {execution.answer}")

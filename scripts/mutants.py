@@ -1,25 +1,34 @@
-"""Break the update in ways that matter, one at a time: the learnable test must then fail.
+"""Break the package in one place at a time: its tests must then fail.
 
-    python scripts/mutants.py            # all of them, a few minutes
-    python scripts/mutants.py sign       # those whose name contains the word
+    python scripts/mutants.py                    # the update, in ways that matter: a few minutes
+    python scripts/mutants.py sign               # those whose name contains the word
+    python scripts/mutants.py --of grpo ledger   # twelve seeded mutants of each part, or --count N
 
-Each mutant is one exchanged line in a copy of the package. A mutant that survives means that
-tests/training/test_learnable.py cannot see that fault.
+Each mutant is one exchanged place in a copy of the package. Those of the update are written by hand, and one that survives means that
+tests/training/test_learnable.py cannot see that fault. The seeded ones exchange an operator, a comparison, a constant or a
+condition, drawn from all places of a part; of them some change nothing that can be seen.
 """
 
 from __future__ import annotations
 
+import argparse
+import ast
 import os
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "llm_as_judge"
 TEST = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
-TEST_FILE = "tests/training/test_learnable.py"
+LEARNABLE = ("tests/training/test_learnable.py",)
+ENDLESS_S = 900
+"""A mutant whose tests run on has been seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +37,138 @@ class Mutant:
     file: str
     line: str
     instead: str
+
+    def of(self, text: str) -> str:
+        """The file with this fault in it.
+
+        Raises:
+            RuntimeError: the line is not there exactly once.
+        """
+        if (count := text.count(self.line)) != 1:
+            raise RuntimeError(f"{self.name}: {count} such lines in {self.file}, wanted 1")
+        return text.replace(self.line, self.instead)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A seeded mutant: the bytes from ``start`` to ``stop`` of a file exchanged."""
+
+    file: str
+    row: int
+    start: int
+    stop: int
+    was: str
+    instead: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}:{self.row}: {self.was}  ->  {self.instead}"
+
+    def of(self, text: str) -> str:
+        data = text.encode()
+        return (data[: self.start] + self.instead.encode() + data[self.stop :]).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Files of the package, by pattern, and the tests that defend them."""
+
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+PARTS = {
+    "grading": Part(("grading/*.py",), ("tests/grading",)),
+    "grpo": Part(
+        ("training/grpo.py",), ("tests/training/test_grpo.py", "tests/training/test_learnable.py")
+    ),
+    "sandbox": Part(("sandbox/*.py",), ("tests/sandbox", "tests/rollout")),
+    "ledger": Part(
+        ("llm/ledger.py", "llm/billing.py"),
+        ("tests/llm/test_llm_ledger.py", "tests/llm/test_llm_billing.py"),
+    ),
+    "runs": Part(("runs/*.py",), ("tests/runs", "tests/evaluation")),
+}
+_COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+_COUNTED: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+}
+
+
+def _exchanged(node: ast.AST) -> ast.expr | None:
+    """The node with one fault, if it is of a kind that has one."""
+    match node:
+        case ast.Compare(left, [op], [other]) if type(op) in _COMPARED:
+            return ast.Compare(left, [_COMPARED[type(op)]()], [other])
+        case ast.BinOp(left, op, right) if type(op) in _COUNTED:
+            return ast.BinOp(left, _COUNTED[type(op)](), right)
+        case ast.BoolOp(op, values):
+            return ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values)
+        case ast.UnaryOp(ast.Not(), operand):
+            return operand
+        case ast.IfExp(test, body, otherwise):
+            return ast.IfExp(test, otherwise, body)
+        case ast.Constant(bool(value)):
+            return ast.Constant(not value)
+        case ast.Constant(int(value)):
+            return ast.Constant(value + 1)
+    return None
+
+
+def places(file: Path) -> Iterator[Drawn]:
+    """All seeded mutants of a file."""
+    data = file.read_bytes()
+    begins = [0]
+    for line in data.splitlines(keepends=True):
+        begins.append(begins[-1] + len(line))
+    tree = ast.parse(data)
+    unseen = {  # annotations run nowhere, and what decorators are given seldom shows
+        part
+        for node in ast.walk(tree)
+        for unseen in (
+            getattr(node, "annotation", None),
+            getattr(node, "returns", None),
+            *getattr(node, "decorator_list", ()),
+        )
+        if unseen is not None
+        for part in ast.walk(unseen)
+    }
+    for node in ast.walk(tree):
+        instead = _exchanged(node)
+        if instead is None or node in unseen:
+            continue
+        assert isinstance(node, ast.expr)
+        start = begins[node.lineno - 1] + node.col_offset
+        stop = begins[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
+        if (
+            b"{" in data[max(0, start - 1) : start]
+            and b'f"' in data[begins[node.lineno - 1] : start]
+        ):
+            continue  # inside an f-string, where older Pythons give no places
+        was = " ".join(data[start:stop].decode().split())
+        text = f"({ast.unparse(ast.fix_missing_locations(instead))})"
+        yield Drawn(str(file.relative_to(PACKAGE)), node.lineno, start, stop, was, text)
+
+
+def drawn(part: Part, count: int) -> list[Drawn]:
+    """Seeded mutants of a part, the same at each call."""
+    files = sorted(path for pattern in part.files for path in PACKAGE.glob(pattern))
+    found = [place for file in files for place in places(file)]
+    return random.Random(0).sample(found, min(count, len(found)))
 
 
 MUTANTS = (
@@ -107,46 +248,68 @@ MUTANTS = (
 )
 
 
-def passes(mutant: Mutant | None) -> bool:
-    """Whether the learnable test passes on a copy of the package with ``mutant`` in it.
+def passes(mutant: Mutant | Drawn | None, tests: tuple[str, ...]) -> bool:
+    """Whether tests pass on a copy of the package with ``mutant`` in it.
 
     Raises:
-        RuntimeError: the line is not there exactly once, or the test could not be run.
+        RuntimeError: the line is not there exactly once, or the tests could not be run.
     """
     with tempfile.TemporaryDirectory(prefix="mutant.") as folder:
         package = Path(folder) / "src" / "llm_as_judge"
-        shutil.copytree(ROOT / "src" / "llm_as_judge", package)
+        shutil.copytree(PACKAGE, package)
         if mutant is not None:
             path = package / mutant.file
-            text = path.read_text(encoding="utf-8")
-            if (count := text.count(mutant.line)) != 1:
-                raise RuntimeError(f"{mutant.name}: {count} such lines in {mutant.file}, wanted 1")
-            path.write_text(text.replace(mutant.line, mutant.instead), encoding="utf-8")
+            path.write_text(mutant.of(path.read_text(encoding="utf-8")), encoding="utf-8")
         environment = {
             **os.environ,
             "PYTHONPATH": str(package.parent),
             "LLM_AS_JUDGE_CONFIG": str(ROOT / "config"),
         }
-        done = subprocess.run(
-            [*TEST, TEST_FILE], cwd=ROOT, env=environment, capture_output=True, text=True
-        )
-    if done.returncode not in (0, 1):
+        try:
+            done = subprocess.run(
+                [*TEST, *tests],
+                cwd=ROOT,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=None if mutant is None else ENDLESS_S,
+            )
+        except subprocess.TimeoutExpired:
+            return False
+    if done.returncode not in (0, 1) and not isinstance(mutant, Drawn):
         raise RuntimeError(f"pytest ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.returncode == 0
 
 
-def main() -> int:
-    chosen = [m for m in MUTANTS if all(word in m.name for word in sys.argv[1:])]
-    if not passes(None):
-        print("the test fails without any mutant", file=sys.stderr)
-        return 1
-    survivors = 0
-    for mutant in chosen:
-        survived = passes(mutant)
-        survivors += survived
+def survivors(mutants: list[Mutant] | list[Drawn], tests: tuple[str, ...]) -> int:
+    """How many of the mutants the tests do not see; a line is printed for each.
+
+    Raises:
+        RuntimeError: see :func:`passes`; or the tests fail without any mutant.
+    """
+    if not passes(None, tests):
+        raise RuntimeError(f"{' '.join(tests)}: fails without any mutant")
+    count = 0
+    for mutant in mutants:
+        survived = passes(mutant, tests)
+        count += survived
         print(f"{'SURVIVED' if survived else 'killed':9} {mutant.name}", flush=True)
-    print(f"{len(chosen) - survivors} of {len(chosen)} mutants killed")
-    return 1 if survivors else 0
+    print(f"{len(mutants) - count} of {len(mutants)} mutants killed")
+    return count
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("words", nargs="*", help="of the names of the mutants of the update")
+    parser.add_argument("--of", nargs="+", choices=PARTS, default=(), help="parts of the package")
+    parser.add_argument("--count", type=int, default=12, help="mutants of each part")
+    chosen = parser.parse_args()
+    if chosen.of:
+        return sum(survivors(drawn(PARTS[p], chosen.count), PARTS[p].tests) for p in chosen.of) > 0
+    named = [m for m in MUTANTS if all(word in m.name for word in chosen.words)]
+    return survivors(named, LEARNABLE) > 0
 
 
 if __name__ == "__main__":

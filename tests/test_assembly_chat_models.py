@@ -139,6 +139,7 @@ def test_a_negative_seed_or_offset_is_one_line(key: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.chaos
 async def test_an_embedded_server_that_is_kept_serves_the_next_system_and_ends_with_the_last() -> (
     None
 ):

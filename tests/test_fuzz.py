@@ -41,7 +41,7 @@ from llm_as_judge.training.resuming import resumable
 from llm_as_judge.types import ChatRequest, Message, Problem
 from mutations import mutated_bytes, mutated_value
 
-TRIES = int(os.environ.get("FUZZ", "12"))
+TRIES = int(os.environ.get("FUZZ", "3"))
 pytestmark = pytest.mark.slow
 
 

@@ -53,7 +53,7 @@ NOT_RUN = {
     r"apt(-get)? install ": "changes the machine",
     r"python benchmarks/": "measures for minutes to hours",
     r"python scripts/gpu_check": "needs a GPU",
-    r"python scripts/mutants": "breaks the update in thirteen ways, a quarter of an hour",
+    r"python scripts/mutants": "breaks the package in many places, a quarter of an hour and more",
     r"python scripts/pictures": "needs a browser",
     r"python scripts/reference_pages": "writes into docs/; test_documents.py compares the pages",
     r"vllm-router ": "forwards to servers at fixed addresses",

@@ -10,12 +10,14 @@ import functools
 import hashlib
 import importlib.util
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from llm_as_judge.errors import ConfigError
 
 OURS = "llm_as_judge"
+_Source = Callable[[str], Path | None]
+"""The source file of a module."""
 
 
 def imported_sources(
@@ -31,9 +33,10 @@ def imported_sources(
     Raises:
         ConfigError: one of ``modules`` has no source file.
     """
+    source = functools.cache(_source)  # hundreds of imports name the same few modules
     waiting = list(modules)
     for name in waiting:
-        if _source(name) is None:
+        if source(name) is None:
             raise ConfigError(
                 f"module {name!r} has no source file to record; put what you add into a .py file "
                 "and import it"
@@ -41,14 +44,14 @@ def imported_sources(
     found: dict[str, Path] = {}
     while waiting:
         name = waiting.pop()
-        path = _source(name)
+        path = source(name)
         if name in found or path is None:
             continue
         found[name] = path
         waiting += [
             imported
-            for imported in _imports(name, path)
-            if _is_followed(imported, name) and not _is_in(imported, leaving_out)
+            for imported in _imports(name, path, source)
+            if _is_followed(imported, name, source) and not _is_in(imported, leaving_out)
         ]
     return dict(sorted(found.items()))
 
@@ -56,11 +59,12 @@ def imported_sources(
 def outside_packages(sources: Mapping[str, Path]) -> list[str]:
     """Top-level names of what these modules import and :func:`imported_sources` does not follow,
     without Python's own library."""
+    source = functools.cache(_source)
     names = {
         imported.partition(".")[0]
         for name, path in sources.items()
-        for imported in _imports(name, path)
-        if not _is_followed(imported, name)
+        for imported in _imports(name, path, source)
+        if not _is_followed(imported, name, source)
     }
     return sorted(names - sys.stdlib_module_names)
 
@@ -96,17 +100,16 @@ def _is_in(module: str, packages: Collection[str]) -> bool:
     return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
-def _is_followed(imported: str, importer: str) -> bool:
+def _is_followed(imported: str, importer: str, source: _Source) -> bool:
     top, own = imported.partition(".")[0], importer.partition(".")[0]
     if top in (OURS, own):
         return True
-    folder, beside = _folder(top), _folder(own)
+    folder, beside = _folder(source(top)), _folder(source(own))
     return folder is not None and folder == beside and not folder.name.endswith("-packages")
 
 
-def _folder(top: str) -> Path | None:
+def _folder(path: Path | None) -> Path | None:
     """Where a top-level module lies."""
-    path = _source(top)
     if path is None:
         return None
     return path.parent.parent if path.name == "__init__.py" else path.parent
@@ -133,13 +136,13 @@ def _source(module: str) -> Path | None:
     return Path(origin) if origin and Path(origin).suffix == ".py" else None
 
 
-def _imports(module: str, path: Path) -> list[str]:
+def _imports(module: str, path: Path, source: _Source) -> list[str]:
     """The modules that a file imports."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     found = []
     for base, name in _statements(path.read_bytes(), package):
         inner = f"{base}.{name}"
-        found.append(inner if name and _source(inner) is not None else base)
+        found.append(inner if name and source(inner) is not None else base)
     return found
 
 

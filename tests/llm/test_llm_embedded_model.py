@@ -61,6 +61,7 @@ async def test_a_reply_is_the_same_alone_and_among_others(
     assert len(set(alone)) > 4
 
 
+@pytest.mark.chaos
 async def test_draws_of_one_request_are_those_of_requests_with_the_seeds_that_follow(
     server: EmbeddedServer,
 ) -> None:
@@ -137,6 +138,7 @@ async def test_a_prompt_that_fills_the_context_is_refused_and_one_that_nearly_do
     assert reply.usage.prompt_tokens + reply.usage.completion_tokens == 512
 
 
+@pytest.mark.chaos
 async def test_a_request_whose_client_has_gone_is_worked_on_no_more(server: EmbeddedServer) -> None:
     endless = {
         "messages": [{"role": "user", "content": "Count."}],
@@ -167,6 +169,7 @@ async def idle(server: EmbeddedServer) -> None:
         before = used
 
 
+@pytest.mark.chaos
 async def test_a_prompt_is_never_cut_at_the_models_own_context() -> None:
     settings = ServerSettings(slots=1, context_tokens=16_384)  # twice the model's
     with EmbeddedServer(small_weights(), "smollm2-135m", settings) as server:
@@ -175,6 +178,7 @@ async def test_a_prompt_is_never_cut_at_the_models_own_context() -> None:
                 await chat.chat(replace(SHIP, messages=(Message("user", "word " * 9_000),)))
 
 
+@pytest.mark.chaos
 def test_slots_that_no_memory_holds_are_one_line_that_says_what_to_lower() -> None:
     settings = ServerSettings(slots=1_000_000, context_tokens=4096)
     with pytest.raises(ModelError, match=r"1000000 slots of 4096 tokens.*lower executor\.slots"):

@@ -270,6 +270,7 @@ async def test_the_real_server_chats_by_schema_lists_its_model_and_wants_its_key
 
 
 @pytest.mark.slow
+@pytest.mark.chaos
 async def test_a_request_outlives_the_real_server_that_was_to_answer_it() -> None:
     request = ChatRequest((Message("user", "Count to 99."),), max_tokens=200, seed=7)
     settings = ServerSettings(slots=2, context_tokens=512)
@@ -293,6 +294,7 @@ async def test_a_request_outlives_the_real_server_that_was_to_answer_it() -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.chaos
 def test_the_real_server_dies_with_a_parent_killed_while_it_loads_and_after() -> None:
     weights = small_weights()
     for pause_s in (0.3, 4.0):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
+import functools
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -132,6 +134,12 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return data
 
 
+@functools.lru_cache(maxsize=64)
+def _parsed(text: str) -> Any:
+    """A command reads the shipped files several times, and PyYAML takes long for each."""
+    return yaml.safe_load(text)
+
+
 def parse_yaml(text: str, where: str) -> Any:
     """The value that ``text`` is.
 
@@ -139,7 +147,7 @@ def parse_yaml(text: str, where: str) -> Any:
         ConfigError: says the place and what is wrong there, never the text: it may be a key.
     """
     try:
-        return yaml.safe_load(text)
+        return copy.deepcopy(_parsed(text))
     except RecursionError:
         problem = "nested too deeply"
     except yaml.YAMLError as error:

@@ -34,7 +34,7 @@ settings.register_profile("no clock", deadline=None, suppress_health_check=[Heal
 settings.load_profile("no clock")
 
 # What verbs print is as wide wherever the tests run: before the first console is made.
-os.environ["COLUMNS"] = "200"
+os.environ["COLUMNS"] = "80"
 os.environ.pop("LINES", None)
 
 # Tiny matrices: a second thread costs more than it gives, and on a busy machine far more.

@@ -247,3 +247,7 @@ def test_a_decimal_comma_in_a_reference_is_refused_with_what_to_write() -> None:
     assert str(refused.value) == (
         "'reference' '131,28 EUR' has a decimal comma; write '131.28 EUR', or '131, 28 EUR' if it is a list"
     )
+
+
+def test_two_numbers_with_a_comma_between_may_be_a_list() -> None:
+    assert read_answer(MATH | {"reference": "5,15"}).problem.answers == ("5,15",)

@@ -102,16 +102,27 @@ _DECIMAL_COMMA = re.compile(
 )
 
 
-def require_no_decimal_comma(answers: Sequence[str], name: str = "answer") -> None:
+_BARE = re.compile(r"\d+,\d{1,2}")
+"""A decimal comma or two numbers of a list: nothing says which."""
+
+
+def require_no_decimal_comma(
+    answers: Sequence[str], name: str = "answer", *, bare: bool = True
+) -> None:
     """Refuses "56,28" in mathematics, since no rule would find it again in "56.28".
 
+    Args:
+        bare: refuse it without a unit, too. Files that were written before can hold lists of this form.
     Raises:
         RowError: one of ``answers`` is such a number.
     """
     for answer in answers:
-        if _DECIMAL_COMMA.fullmatch(answer.strip()):
-            point = answer.strip().replace(".", "").replace(",", ".")
-            listed = answer.strip().replace(",", ", ")
+        text = answer.strip()
+        if not bare and _BARE.fullmatch(text):
+            continue
+        if _DECIMAL_COMMA.fullmatch(text):
+            point = text.replace(".", "").replace(",", ".")
+            listed = text.replace(",", ", ")
             raise RowError(
                 f"{name!r} {answer!r} has a decimal comma; write {point!r}, or {listed!r} if it is a list"
             )

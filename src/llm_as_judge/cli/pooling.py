@@ -93,7 +93,7 @@ async def _fill(
         if dropped := bench.recording.drop_notes("drawn"):
             note(
                 f"{bench.recording.path}: verdicts that an earlier version kept here are dropped "
-                f"({dropped}); the bank gets them anew, from the replies"
+                f"({dropped}); the bank {bank.folder} gets them anew, from the replies"
             )
         estimate = filled_estimate(settings, problems, ways, draws, bank)
         split = settings.evaluation.split

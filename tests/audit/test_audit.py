@@ -15,13 +15,13 @@ from llm_as_judge.audit.attacks import CATEGORIES, Case, make_attacks, make_cont
 from llm_as_judge.audit.audit import AuditReport, run_audit
 from llm_as_judge.audit.bars import Bar
 from llm_as_judge.audit.drift import canaries
-from llm_as_judge.audit.journal import Journal
 from llm_as_judge.audit.labeled import read_labeled, shipped_labeled
 from llm_as_judge.audit.report import render_report, write_report
 from llm_as_judge.audit.status import read_audit_status, require_passing_audit
 from llm_as_judge.errors import AuditError, DataError, OutputError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.scoring import UNSURE
+from llm_as_judge.runs.table import Runs
 from llm_as_judge.types import Problem, Verdict
 
 TRUTH_CASES = [*make_attacks(numbers=10), *make_controls(numbers=10)]
@@ -309,7 +309,7 @@ def test_what_is_no_report_is_refused(tmp_path: Path, text: str) -> None:
 
 
 async def test_a_broken_off_audit_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    path = tmp_path / "audit" / "f.partial.jsonl"
+    path = tmp_path / "f.partial.jsonl"
 
     def breaking(problem: Problem, answer: str, call: int) -> bool:
         if call >= 500:  # the endpoint is gone
@@ -317,27 +317,28 @@ async def test_a_broken_off_audit_goes_on_where_it_stopped(tmp_path: Path) -> No
         return is_right(problem, answer)
 
     with pytest.raises(ConnectionError):
-        await run_audit(Falsified(breaking), "f", "model", attack_numbers=10, journal=Journal(path))
+        await run_audit(Falsified(breaking), "f", "model", attack_numbers=10, runs=Runs(path))
     kept = path.read_text("utf-8").splitlines()
     path.write_text("\n".join(kept)[:-20], encoding="utf-8")  # as a kill leaves it
-    journal = Journal(path)
-    assert 400 < len(journal) < len(kept) <= 500
+    runs = Runs(path, leave_out_broken=True)
+    assert 400 < len(runs.runs) < len(kept) <= 500
     rest = Falsified(lambda p, a, n: is_right(p, a))
-    report = await run_audit(rest, "f", "model", attack_numbers=10, journal=journal)
+    report = await run_audit(rest, "f", "model", attack_numbers=10, runs=runs)
     whole = Falsified(lambda p, a, n: is_right(p, a))
     assert report.failures == ("labeled rows",)
     assert report.stages == (await run_audit(whole, "f", "model", attack_numbers=10)).stages
     assert rest.calls < whole.calls - 400
-    journal.remove()
+    runs.keep_only(())
     assert not path.exists()
 
 
-def test_a_journal_that_cannot_be_kept_says_so(tmp_path: Path) -> None:
+async def test_verdicts_that_cannot_be_kept_are_an_output_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
+    runs = Runs(tmp_path / "file" / "runs.jsonl", leave_out_broken=True)
     with pytest.raises(OutputError, match="cannot be written: "):
-        Journal(tmp_path / "file" / "journal.jsonl")
-    (tmp_path / "broken.jsonl").write_text('{"key": 1}\n[]\n')
-    assert len(Journal(tmp_path / "broken.jsonl")) == 0
+        await run_audit(Falsified(lambda p, a, n: True), "f", "rules", sample=0.01, runs=runs)
+    (tmp_path / "broken.jsonl").write_text('{"program": 1}\n[]\n')
+    assert Runs(tmp_path / "broken.jsonl", leave_out_broken=True).runs == {}
 
 
 async def test_a_sample_has_every_kind_of_case_and_is_no_permission(tmp_path: Path) -> None:
@@ -386,11 +387,9 @@ async def test_a_greater_sample_contains_the_smaller_one(tmp_path: Path) -> None
     knowing = Falsified(lambda p, a, n: is_right(p, a))
     seen: list[set[str]] = []
     for share in (0.1, 0.3):
-        path = tmp_path / f"{share}.jsonl"
-        journal = Journal(path)
-        await run_audit(knowing, "f", "rules", attack_numbers=10, sample=share, journal=journal)
-        keys = [json.loads(line)["key"] for line in path.read_text("utf-8").splitlines()]
-        seen.append({key for key in keys if key.startswith("first/")})
+        runs = Runs(None)
+        await run_audit(knowing, "f", "rules", attack_numbers=10, sample=share, runs=runs)
+        seen.append({key.problem for key in runs.runs if key.program == "first"})
     assert len(seen[0]) < len(seen[1])
     assert seen[0] < seen[1]
 

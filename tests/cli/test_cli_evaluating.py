@@ -271,14 +271,14 @@ def test_results_that_are_not_there_are_one_line(verb: Verbs) -> None:
 def test_an_interrupted_evaluation_is_regraded_as_far_as_it_went(verb: Verbs, folder: Path) -> None:
     assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
     results = folder / "results" / "evaluation" / "direct_results.json"
-    path = results.parent / json.loads(results.read_text())["run"] / "rollouts.jsonl"
+    path = results.parent / json.loads(results.read_text())["run"] / "runs.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
     code, out, err = verb("grade", str(results), "--rules-only", "--json")
     assert code == 0, err
     data = json.loads(out)
     assert (data["complete"], data["overall"]["graded"]) == (False, 2.0)
     assert "0 of 2 verdicts changed" in err
-    assert EvaluationRecord.read(results.with_name("direct_regraded_results.json")).missing() == []
+    assert EvaluationRecord.read(results.with_name("direct_regraded_results.json")).missing() == {}
 
 
 @pytest.mark.slow
@@ -397,16 +397,17 @@ def test_an_evaluation_that_could_not_begin_leaves_no_accuracy_of_zero(verb: Ver
 def test_verdicts_that_change_are_listed(verb: Verbs, folder: Path) -> None:
     assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
     results = folder / "results" / "evaluation" / "direct_results.json"
-    path = results.parent / json.loads(results.read_text())["run"] / "rollouts.jsonl"
+    path = results.parent / json.loads(results.read_text())["run"] / "runs.jsonl"
     row = json.loads(path.read_text().splitlines()[0])
-    gold = row["problem"]["answers"][0]
+    problems = map(json.loads, path.with_name("problems.jsonl").read_text().splitlines())
+    (gold,) = next(one["answers"] for one in problems if one["id"] == row["problem"])
     row["rollout"]["execution"] = {**row["rollout"]["execution"], "answer": gold}
     with path.open("a") as file:
         file.write(json.dumps(row) + "\n")
     code, _, err = verb("grade", str(results), "--name", "mended")
     assert code == 0
     assert "1 of 5 verdicts changed" in err
-    assert f"{row['problem']['id']}  False -> True" in err
+    assert f"{row['problem']}  False -> True" in err
 
 
 # -------------------------------------------------------------------------------- other splits

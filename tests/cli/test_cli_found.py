@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from planted import Planted, number, problems, programs, runner
 
-from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
+from llm_as_judge.evaluation.program_runs import BankRunner, all_runs
 from llm_as_judge.evaluation.search.choices import Found, search_choices
-from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.runs.record import RunRecord
+from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.types import Domain, Problem
 from llm_as_judge.views.found import short_names, show_found
 
@@ -33,14 +34,14 @@ async def found_in(folder: Path, names: Sequence[str], ungraded: str = "") -> Fo
         cost=lambda program: 10.0 + 2_000 * number(program),
     )
 
-    async def run(program: BankProgram, problem: Problem, draw: int) -> Cell:
+    async def run(program: BankProgram, problem: Problem, draw: int) -> RunRecord:
         cell = await planted(program, problem, draw)
         return replace(cell, right=None) if problem.id == ungraded else cell
 
     async def everybody(
         filling: BankRunner, domain: Domain, seen: Sequence[Problem]
     ) -> list[BankProgram]:
-        await filling.fill(all_cells(taking, seen, 4))
+        await filling.fill(all_runs(taking, seen, 4))
         return taking
 
     rows = [row for name in SETS for row in problems(30, name)]

@@ -48,9 +48,9 @@ def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> 
     assert "Adaptation is not there" in out
     assert "Fewer than 30 rows show little" in out
     assert verb("headroom", "results/headroom/bank", *PLAIN)[0] == 0
-    cells = (folder / "results" / "headroom" / "bank" / "cells.jsonl").read_text()
+    cells = (folder / "results" / "headroom" / "bank" / "runs.jsonl").read_text()
     assert verb("headroom", "mine.jsonl", *PLAIN, "--limit", "6", "--draws", "2")[0] == 0
-    assert (folder / "results" / "headroom" / "bank" / "cells.jsonl").read_text() == cells
+    assert (folder / "results" / "headroom" / "bank" / "runs.jsonl").read_text() == cells
 
 
 def test_a_dry_run_of_headroom_says_what_it_would_ask_and_writes_nothing(
@@ -169,7 +169,7 @@ def test_few_rows_give_no_conclusion(verb: Verbs, folder: Path) -> None:
     ("source", "options", "said"),
     [
         ("none.jsonl", (), "none.jsonl: no such file"),
-        ("empty", (), "neither a bank (cells.jsonl) nor results of evaluate"),
+        ("empty", (), "neither a bank nor results of evaluate"),
         ("mine.jsonl", ("--limit", "1"), "--limit 1: wanted how many rows, at least 2, or all"),
     ],
     ids=["no file", "no bank", "limit"],

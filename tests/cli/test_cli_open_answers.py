@@ -12,8 +12,9 @@ from evaluation_values import RIGHT, answered, group, problem
 from held_out import OPTIONS
 from planted import problems, programs
 
-from llm_as_judge.evaluation.search.cells import all_cells
-from llm_as_judge.runs.bank import Bank, Cell
+from llm_as_judge.evaluation.program_runs import all_runs
+from llm_as_judge.runs.record import RunRecord
+from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import Verdict
 from llm_as_judge.views.open_answers import POINTER, REACH, open_answers, open_runs
 
@@ -60,7 +61,7 @@ def test_evaluate_says_below_its_table_what_was_left_open(verb: Verbs, folder: P
     code, out, err = verb(*direct)
     assert code == 0, err
     assert "open:" not in out
-    (file,) = (folder / "results" / "evaluation" / "direct").glob("*/rollouts.jsonl")
+    (file,) = (folder / "results" / "evaluation" / "direct").glob("*/runs.jsonl")
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     rows[0]["rollout"]["verdict"] |= {"correct": None, "explanation": NOBODY}
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -83,8 +84,8 @@ def test_headroom_says_how_many_runs_were_left_open_and_what_they_could_change(
             bank.add_program(one)
         for row in rows:
             bank.add_problem(row)
-        for program, row, draw in all_cells(taking, rows, 1):
-            cell = Cell(program.key, row.id, draw, 1.0, 9.0, 20, 1, "ok")
+        for program, row, draw in all_runs(taking, rows, 1):
+            cell = RunRecord(program.key, row.id, draw, 1.0, 9.0, 20, 1, "ok")
             bank.add(replace(cell, right=None) if row is rows[0] else cell)
     code, out, err = verb("headroom", "bank", *OPTIONS[:2])
     assert code == 0, err

@@ -22,7 +22,8 @@ from llm_as_judge.assembly.preflight import PROGRAM
 from llm_as_judge.cli.own_file import HOSTED_TOKENS, OwnTask, own_file_text, unedited_task
 from llm_as_judge.config import Endpoint, load_config, load_endpoints
 from llm_as_judge.data.files import read_problems
-from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.runs.record import RunRecord
+from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.types import Problem
 from llm_as_judge.workflow.program import parse_program
 
@@ -201,7 +202,7 @@ def test_a_dry_run_refuses_a_folder_that_is_no_bank_and_says_how_to_fill_one(ver
     began(verb)
     key = "training.warm_start"
     line = verb.refused("train", "--dry-run", "--set", f"{key}=results/headrom/bank")
-    assert f"{key}: results/headrom/bank is no bank (no cells.jsonl); fill one: " in line
+    assert f"{key}: results/headrom/bank is no bank (no runs.jsonl); fill one: " in line
     assert "headroom FILE" in line
 
 
@@ -233,7 +234,7 @@ def bank_of(folder: str, problem: Problem, right: float) -> None:
         program = BankProgram(problem.domain, found.hash, "one", "given", found.runnable)
         bank.add_program(program)
         bank.add_problem(problem)
-        bank.add(Cell(program.key, problem.id, 0, right, 50.0, 9, 1, "ok"))
+        bank.add(RunRecord(program.key, problem.id, 0, right, 50.0, 9, 1, "ok"))
 
 
 def test_the_page_of_answers_says_what_the_dry_run_says(verb: Verbs) -> None:

@@ -140,7 +140,7 @@ def test_what_cannot_be_filled_or_shown_is_one_line(verb: Verbs, folder: Path) -
     assert "no problem of math to fill with" in verb.refused(*FILL, "--way", "program_of_thought")
     Pool(folder / "logs" / "calls").close()
     line = verb.refused("pool", "prune", *CONFIG)
-    assert "--bank: results/bank is no bank (no cells.jsonl); fill one: llm-as-judge pool" in line
+    assert "--bank: results/bank is no bank (no runs.jsonl); fill one: llm-as-judge pool" in line
     assert "results/bank: no verdicts of these ways" in verb("pool", "stats", *CONFIG)[2]
 
 
@@ -150,13 +150,13 @@ def test_search_headroom_and_training_read_what_the_pool_was_filled_with(
 ) -> None:
     train_rows(folder, ROWS)
     assert verb(*FILL, "--all")[0] == 0
-    cells = (folder / "results" / "bank" / "cells.jsonl").read_text().splitlines()
+    cells = (folder / "results" / "bank" / "runs.jsonl").read_text().splitlines()
     assert len(cells) == 36
     assert "3 programs, 3 draws" in verb("headroom", "results/bank", *CONFIG)[1]
     search = ("search", *CONFIG, "--split", "train", "--rows", "4", "--draws", "3", "--count", "1")
     code, _, err = verb(*search)
     assert code == 0, err
-    after = (folder / "results" / "bank" / "cells.jsonl").read_text().splitlines()
+    after = (folder / "results" / "bank" / "runs.jsonl").read_text().splitlines()
     assert after[:36] == cells
     ran = [(one["program"], one["problem"], one["draw"]) for one in map(json.loads, after)]
     assert len(set(ran)) == len(ran) > 36  # the other shipped programs; no run is made twice

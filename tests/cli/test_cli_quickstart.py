@@ -191,12 +191,12 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     assert "trained - best fixed program: " in out
     assert (folder / "quick" / "seed_3" / "report.html").is_file()
     assert out.split("What next:\n")[1].count("llm-as-judge ") == 3
-    cells = JsonLines(folder / "quick" / "seed_3" / "bank" / "cells.jsonl").rows()
+    cells = JsonLines(folder / "quick" / "seed_3" / "bank" / "runs.jsonl").rows()
     assert {row["problem"].split("/")[1] for row in cells} == {"train", "val"}
     chosen = {path.name for path in (folder / "quick" / "seed_3" / "best_fixed").glob("*.py")}
     assert chosen == {"math.py", "qa.py", "code.py"}
 
 
 def kept_rollouts(folder: Path) -> dict[Path, str]:
-    kept = folder.glob("quick/seed_3/results/evaluation/*/*/rollouts.jsonl")
+    kept = folder.glob("quick/seed_3/results/evaluation/*/*/runs.jsonl")
     return {path: path.read_text() for path in kept}

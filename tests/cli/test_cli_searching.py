@@ -17,7 +17,7 @@ from llm_as_judge.cli.searching import _rows
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.search.halving import halve
-from llm_as_judge.runs.bank import Bank
+from llm_as_judge.runs.table import Bank
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 
@@ -51,10 +51,10 @@ def test_search_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Path)
 def test_the_same_search_again_runs_nothing_and_finds_the_same(verb: Verbs, folder: Path) -> None:
     assert verb("search", *SMALL, "--count", "3")[0] == 0
     first = (folder / "results" / "searched" / "report.json").read_text()
-    cells = (folder / "results" / "bank" / "cells.jsonl").read_text()
+    cells = (folder / "results" / "bank" / "runs.jsonl").read_text()
     assert verb("search", *SMALL, "--count", "3")[0] == 0
     assert (folder / "results" / "searched" / "report.json").read_text() == first
-    assert (folder / "results" / "bank" / "cells.jsonl").read_text() == cells
+    assert (folder / "results" / "bank" / "runs.jsonl").read_text() == cells
 
 
 def test_rows_that_the_bank_knows_are_searched_on_first(verb: Verbs, folder: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_search_that_is_stopped_says_what_is_kept(
     code, _, err = verb("search", *SMALL, "--count", "2")
     assert code == 128 + signal.SIGTERM
     assert "finished runs are kept in results/bank: the same command goes on" in err
-    assert (folder / "results" / "bank" / "cells.jsonl").is_file()
+    assert (folder / "results" / "bank" / "runs.jsonl").is_file()
 
 
 def test_a_search_whose_folder_cannot_be_made_asks_nobody(verb: Verbs, folder: Path) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from llm_as_judge.evaluation.search.cells import BankRunner
-from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.evaluation.program_runs import BankRunner
+from llm_as_judge.runs.record import RunRecord
+from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.types import Domain, Problem
 
 Chance = Callable[[BankProgram, Problem], float]
@@ -35,11 +36,11 @@ class Planted:
         self._chance, self._seed, self._cost = chance, seed, cost
         self.runs = 0
 
-    async def __call__(self, program: BankProgram, problem: Problem, draw: int) -> Cell:
+    async def __call__(self, program: BankProgram, problem: Problem, draw: int) -> RunRecord:
         self.runs += 1
         coin = random.Random(f"{self._seed}/{program.key}/{problem.id}/{draw}").random()
         right = float(coin < self._chance(program, problem))
-        return Cell(program.key, problem.id, draw, right, self._cost(program), 200, 1, "ok")
+        return RunRecord(program.key, problem.id, draw, right, self._cost(program), 200, 1, "ok")
 
 
 def runner(bank: Bank, run: Planted) -> BankRunner:

@@ -29,7 +29,7 @@ from llm_as_judge.llm.gathered import GatheredDraws
 from llm_as_judge.llm.ledger import Budget, Ledger
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.runs.bank import Bank
+from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Problem, Usage
 
 FIRST, DRAWS, WAYS = 2, 4, 3
@@ -37,7 +37,7 @@ MATH = ("direct", "cot", "program_of_thought")
 
 
 def draws_by_problem(bank: Bank) -> Counter[str]:
-    return Counter(cell.problem for cell in bank.cells.values())
+    return Counter(cell.problem for cell in bank.runs.values())
 
 
 @pytest.mark.slow
@@ -96,8 +96,8 @@ async def test_a_filling_that_is_killed_goes_on_and_asks_nothing_that_it_had(
     assert len(had) >= said
     chat = ScriptedChat(reply)
     asked, bank = await filled(settings(tmp_path), chat, DRAWS, everything=True)
-    assert len(bank.cells) == len(PROBLEMS) * WAYS * DRAWS
-    assert 0 < asked.draws <= len(bank.cells) - said
+    assert len(bank.runs) == len(PROBLEMS) * WAYS * DRAWS
+    assert 0 < asked.draws <= len(bank.runs) - said
     assert len(pool) == len(had) + len(chat.requests)  # no request of now was there before
     assert pool.check() == 0
 
@@ -136,14 +136,14 @@ async def test_other_golds_or_settings_make_verdicts_anew_from_the_replies_that_
     ):
         await filled(other, nobody, 2)
     asked, again = await filled(other, nobody, 2, folder="other")
-    assert (asked.draws, again.cells.keys()) == (36, bank.cells.keys())
+    assert (asked.draws, again.runs.keys()) == (36, bank.runs.keys())
     changed = replace(problem(1, "hard"), answers=("-7",))
     async with filling(config, nobody, 2) as (one, _, _):
         with pytest.raises(DataError, match="not the same problem as before; name another --bank"):
             await one.fill([changed])
     async with filling(config, nobody, 2, folder="golds") as (one, golds, _):
         await one.fill([changed])
-        assert {cell.right for cell in golds.cells.values()} == {1.0}
+        assert {cell.right for cell in golds.runs.values()} == {1.0}
 
 
 async def test_each_executor_has_its_ways_and_a_way_can_be_chosen_of_one(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from llm_as_judge.evaluation.headroom import Headroom, Part, headroom
 from llm_as_judge.evaluation.luck import expected_oracle
-from llm_as_judge.runs.bank import Array
+from llm_as_judge.runs.table import Array
 
 PROGRAMS, PROBLEMS, DRAWS = 8, 300, 4
 

@@ -80,7 +80,7 @@ async def test_an_adapter_decides_the_folder_and_is_loaded(place: Path, tiny_wei
     (step / "state.json").write_text('{"base_model": "tiny"}')
     system = PolicySystem(str(step), step)
     record = await evaluated(settings(place), system)
-    assert record.missing() == []
+    assert record.missing() == {}
     found = results_of(record).as_json()
     assert (found["checkpoint"], found["judges"]) == (str(step), [])
     with open_evaluation(settings(place), PolicySystem("untrained", None), "tiny") as other:

@@ -34,7 +34,7 @@ async def test_an_interrupted_run_goes_on_where_it_stopped(place: Path) -> None:
     again = Listed()
     record = await evaluated(settings(place), again)
     assert again.ran == [(p.id, 0) for p in ROWS[4:]]
-    assert record.missing() == []
+    assert record.missing() == {}
     assert results_of(record).as_json()["overall"]["correct"] == 6
 
 
@@ -117,14 +117,14 @@ async def test_what_a_killed_evaluation_has_paid_is_on_its_bill(place: Path) -> 
 
 async def test_a_line_cut_off_by_a_kill_is_run_again_and_breaks_nothing(place: Path) -> None:
     record = await evaluated(settings(place), Listed())
-    path = record.folder / "rollouts.jsonl"
+    path = record.folder / "runs.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole[:-40])
     again = Listed()
     record = await evaluated(settings(place), again)
     assert again.ran == [(ROWS[5].id, 0)]
     assert path.read_bytes() == whole
-    assert EvaluationRecord.read(record.folder).missing() == []
+    assert EvaluationRecord.read(record.folder).missing() == {}
 
 
 async def test_what_decides_the_figures_decides_the_folder(place: Path) -> None:
@@ -179,16 +179,16 @@ async def test_rows_of_domains_without_a_program_are_not_called_a_sample(place: 
 
 async def test_a_fresh_run_puts_the_old_rollouts_aside(place: Path) -> None:
     record = await evaluated(settings(place), Listed())
-    old = (record.folder / "rollouts.jsonl").read_bytes()
+    old = (record.folder / "runs.jsonl").read_bytes()
     fresh = begun(settings(place), Listed(), fresh=True)
     assert len(fresh.missing()) == 6
-    assert (record.folder / "rollouts.old1.jsonl").read_bytes() == old
+    assert (record.folder / "runs.old1.jsonl").read_bytes() == old
 
 
 async def test_a_record_is_read_back_from_any_of_its_files(place: Path) -> None:
     record = await evaluated(settings(place), Listed())
     path = write_results(record, place / "results" / "evaluation")
-    for source in (path, record.folder, record.folder / "rollouts.jsonl"):
+    for source in (path, record.folder, record.folder / "runs.jsonl"):
         found = EvaluationRecord.read(source)
         assert found.plan == record.plan
         assert found.config == record.config
@@ -247,14 +247,38 @@ async def test_a_folder_without_a_plan_or_with_foreign_rows_is_refused(place: Pa
     with pytest.raises(DataError, match=r"no plan\.json; wanted a folder"):
         EvaluationRecord.read(place)
     record = await evaluated(settings(place), Listed())
-    with (record.folder / "rollouts.jsonl").open("a") as file:
+    with (record.folder / "runs.jsonl").open("a") as file:
         file.write('{"problem": {"id": 3}}\n')
-    said = r"rollouts\.jsonl:7: not a rollout of evaluate: .*; remove that line: its evaluate"
+    said = r"runs\.jsonl:7: 'program' is None; remove that line: what is missing is run again"
     with pytest.raises(DataError, match=said):
         EvaluationRecord.read(record.folder)
-    (record.folder / "rollouts.jsonl").write_text("{\n")
-    with pytest.raises(DataError, match=r"rollouts\.jsonl:1: not JSON: .*; remove that line"):
+    (record.folder / "runs.jsonl").write_text("{\n")
+    with pytest.raises(DataError, match=r"runs\.jsonl:1: not JSON: .*; remove that line"):
         EvaluationRecord.read(record.folder)
-    (record.folder / "rollouts.jsonl").unlink()
-    with pytest.raises(DataError, match=r"rollouts\.jsonl: no such file: .*run its evaluate"):
+    (record.folder / "runs.jsonl").unlink()
+    with pytest.raises(DataError, match=r"runs\.jsonl: no such file: .*run its evaluate"):
         EvaluationRecord.read(record.folder)
+
+
+async def test_the_rollouts_of_an_earlier_version_are_read_once_with_a_line(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = await evaluated(settings(place), Listed())
+    runs, older = record.folder / "runs.jsonl", record.folder / "rollouts.jsonl"
+    rows = [
+        {"problem": to_json(group.problem), "rollout": to_json(rollout)}
+        for group in record.groups()
+        for rollout in group.rollouts
+    ]
+    older.write_text("".join(json.dumps(row) + "\n" for row in rows[:4]))
+    whole = runs.read_text()
+    runs.unlink()
+    (record.folder / "problems.jsonl").unlink()
+    assert len(EvaluationRecord.read(record.folder).table.runs) == 4
+    assert "rollouts.jsonl is of an earlier version" in capsys.readouterr().err
+    again = Listed()
+    assert (await evaluated(settings(place), again)).missing() == {}
+    assert again.ran == [(one.id, 0) for one in ROWS[4:]]
+    assert runs.read_text() == whole
+    older.write_text("never read again\n")
+    assert EvaluationRecord.read(record.folder).missing() == {}

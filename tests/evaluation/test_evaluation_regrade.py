@@ -231,7 +231,7 @@ def test_another_judge_is_not_looked_for_in_the_recording_of_the_first(
 
 
 def test_a_record_without_an_execution_is_refused(record: EvaluationRecord, tmp_path: Path) -> None:
-    (record.folder / "rollouts.jsonl").write_text("")
+    (record.folder / "runs.jsonl").write_text("")
     with pytest.raises(DataError, match="holds no execution to grade; evaluate again"):
         plan_regrade(EvaluationRecord.read(record.folder), tmp_path, "y")
 

@@ -79,7 +79,7 @@ async def test_a_control_scores_what_it_must_on_every_set_and_asks_nobody(
         if kind != "wrong":  # an answer of another row may share words with the right one
             assert [metrics[name] for name in names] == [score] * len(names)
     assert (found["control"], found["policy"]) == (True, f"control {kind}")
-    assert EvaluationRecord.read(record.folder).missing() == []
+    assert EvaluationRecord.read(record.folder).missing() == {}
 
 
 async def test_the_wrong_answer_is_that_of_another_row_which_the_rules_do_not_accept(
@@ -187,7 +187,7 @@ async def test_regrading_gives_the_same_figures_without_an_executor(
     assert {k: v for k, v in after.items() if k != "run"} == {
         k: v for k, v in before.items() if k != "run"
     }
-    assert EvaluationRecord.read(new.folder).missing() == []
+    assert EvaluationRecord.read(new.folder).missing() == {}
 
 
 # ----------------------------------------------------------------------------------- hidden tests

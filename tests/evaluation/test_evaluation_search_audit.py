@@ -8,10 +8,10 @@ from pathlib import Path
 
 from planted import Chance, Planted, number, problems, programs, runner
 
+from llm_as_judge.evaluation.program_runs import BankRunner, all_runs
 from llm_as_judge.evaluation.search.audit import Advice, advice, audit_of_search
-from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
 from llm_as_judge.evaluation.search.choices import search_choices
-from llm_as_judge.runs.bank import Bank, BankProgram
+from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.types import Domain, Problem
 
 DRAWS = 4
@@ -24,7 +24,7 @@ async def told(folder: Path, chance: Chance, rows: int = 120) -> Advice:
     async def everybody(
         filling: BankRunner, domain: Domain, seen: Sequence[Problem]
     ) -> list[BankProgram]:
-        await filling.fill(all_cells(taking, seen, DRAWS))
+        await filling.fill(all_runs(taking, seen, DRAWS))
         return taking
 
     with Bank.writing(folder / "bank", {}) as bank:

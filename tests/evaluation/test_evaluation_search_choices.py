@@ -9,7 +9,7 @@ from statistics import fmean
 import pytest
 from planted import Chance, Planted, number, problems, programs, runner
 
-from llm_as_judge.evaluation.search.cells import BankRunner
+from llm_as_judge.evaluation.program_runs import BankRunner
 from llm_as_judge.evaluation.search.choices import (
     DOMAIN,
     EVERYTHING,
@@ -18,7 +18,7 @@ from llm_as_judge.evaluation.search.choices import (
     search_choices,
 )
 from llm_as_judge.evaluation.search.halving import halve
-from llm_as_judge.runs.bank import Bank, BankProgram
+from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.types import Domain, Problem
 
 

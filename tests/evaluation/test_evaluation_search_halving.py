@@ -8,9 +8,10 @@ import pytest
 from planted import Planted, number, problems, programs, runner
 
 from llm_as_judge.errors import BudgetError, EndpointError
-from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
+from llm_as_judge.evaluation.program_runs import BankRunner, all_runs
 from llm_as_judge.evaluation.search.halving import Rung, halve, mixed_order, rungs
-from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.runs.record import RunRecord
+from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.types import Problem
 
 
@@ -65,7 +66,7 @@ async def test_a_cheap_program_stays_though_a_dear_one_is_more_often_right(tmp_p
 
 async def test_a_second_search_runs_nothing_and_an_interrupted_one_goes_on(tmp_path: Path) -> None:
     class Stops(Planted):
-        async def __call__(self, program: BankProgram, problem: Problem, draw: int) -> Cell:
+        async def __call__(self, program: BankProgram, problem: Problem, draw: int) -> RunRecord:
             if self.runs == 100:
                 raise BudgetError("used up")
             return await super().__call__(program, problem, draw)
@@ -76,10 +77,10 @@ async def test_a_second_search_runs_nothing_and_an_interrupted_one_goes_on(tmp_p
         await halve(runner(bank, first), taking, rows, draws=2, seed=0)
     second = Planted(lambda program, _: 0.5)
     with Bank.writing(tmp_path, {}) as bank:
-        kept = len(bank.cells)
+        kept = len(bank.runs)
         found = await halve(runner(bank, second), taking, rows, draws=2, seed=0)
         assert kept >= 100
-        assert second.runs == len(bank.cells) - kept
+        assert second.runs == len(bank.runs) - kept
     third = Planted(lambda program, _: 0.5)
     with Bank.writing(tmp_path, {}) as bank:
         again = runner(bank, third)
@@ -90,7 +91,7 @@ async def test_a_second_search_runs_nothing_and_an_interrupted_one_goes_on(tmp_p
 
 async def test_runs_that_failed_by_our_fault_are_told_and_the_others_kept(tmp_path: Path) -> None:
     class Fails(Planted):
-        async def __call__(self, program: BankProgram, problem: Problem, draw: int) -> Cell:
+        async def __call__(self, program: BankProgram, problem: Problem, draw: int) -> RunRecord:
             if problem.id.endswith("/3"):
                 raise EndpointError("no answer within 3 s")
             return await super().__call__(program, problem, draw)
@@ -99,8 +100,8 @@ async def test_runs_that_failed_by_our_fault_are_told_and_the_others_kept(tmp_pa
     with Bank.writing(tmp_path, {}) as bank:
         filling = BankRunner(bank, Fails(lambda *_: 1.0), 2)
         with pytest.raises(EndpointError, match=r"2 of 10 runs failed .* no answer within 3 s"):
-            await filling.fill(all_cells(taking, rows, 1))
-        assert len(bank.cells) == 8
+            await filling.fill(all_runs(taking, rows, 1))
+        assert len(bank.runs) == 8
 
 
 async def test_a_budget_takes_in_fewer_programs_but_never_none(tmp_path: Path) -> None:

@@ -290,7 +290,7 @@ def test_verdicts_of_two_versions_of_the_rules_are_refused_with_what_grades_agai
         read_systems([old, new])
     with pytest.raises(DataError, match="it holds no answers: evaluate again"):
         read_systems([old, new])
-    (old / "rollouts.jsonl").write_text("")
+    (old / "runs.jsonl").write_text("")
     with pytest.raises(DataError, match=f"Grade old again: llm-as-judge grade {old}"):
         read_systems([new, old])
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from llm_as_judge.errors import DataError, OutputError
-from llm_as_judge.runs.bank import VERSION, Bank, BankProgram, Cell, grading_version
+from llm_as_judge.runs.record import RunKey, RunRecord
+from llm_as_judge.runs.table import VERSION, Bank, BankProgram, grading_version
 from llm_as_judge.types import Problem
 
 ABOUT = {"executor.model": "small"}
@@ -18,11 +19,11 @@ PROBLEM = Problem("gsm8k/val/1", "gsm8k", "math", "1 + 1?", ("2",))
 PROGRAM = BankProgram("math", "ab", "direct", "shipped", "return 'x'")
 
 
-def cell(draw: int = 0, right: float | None = 1.0, problem: str = PROBLEM.id) -> Cell:
-    return Cell(PROGRAM.key, problem, draw, right, 12.5, 40, 2, "ok")
+def cell(draw: int = 0, right: float | None = 1.0, problem: str = PROBLEM.id) -> RunRecord:
+    return RunRecord(PROGRAM.key, problem, draw, right, 12.5, 40, 2, "ok")
 
 
-def fill(folder: Path, *cells: Cell) -> None:
+def fill(folder: Path, *cells: RunRecord) -> None:
     with Bank.writing(folder, ABOUT) as bank:
         bank.add_program(PROGRAM)
         bank.add_problem(PROBLEM)
@@ -33,7 +34,7 @@ def fill(folder: Path, *cells: Cell) -> None:
 def test_what_was_added_is_read_again_and_nothing_is_written_twice(tmp_path: Path) -> None:
     fill(tmp_path, cell(0), cell(1, None))
     with Bank.writing(tmp_path, ABOUT) as bank:
-        assert bank.cells[PROGRAM.key, PROBLEM.id, 1].right is None
+        assert bank.runs[RunKey(PROGRAM.key, PROBLEM.id, 1)].right is None
         assert bank.add_program(replace(PROGRAM, name="other")) == PROGRAM  # equal: the first stays
         bank.add_problem(PROBLEM)
     assert len((tmp_path / "programs.jsonl").read_text().splitlines()) == 1
@@ -42,12 +43,12 @@ def test_what_was_added_is_read_again_and_nothing_is_written_twice(tmp_path: Pat
 
 def test_a_line_that_a_kill_cut_off_is_no_cell_and_the_next_one_is_whole(tmp_path: Path) -> None:
     fill(tmp_path, cell(0))
-    with (tmp_path / "cells.jsonl").open("a") as stream:
+    with (tmp_path / "runs.jsonl").open("a") as stream:
         stream.write('{"program": "math/ab", "prob')
     with Bank.writing(tmp_path, ABOUT) as bank:
-        assert len(bank.cells) == 1
+        assert len(bank.runs) == 1
         bank.add(cell(1))
-    assert [key[2] for key in Bank(tmp_path).cells] == [0, 1]
+    assert [key[2] for key in Bank(tmp_path).runs] == [0, 1]
 
 
 def test_cells_of_other_conditions_are_not_mixed_in(tmp_path: Path) -> None:
@@ -93,9 +94,9 @@ def test_another_problem_of_the_same_id_is_refused(tmp_path: Path) -> None:
 
 def test_a_line_that_is_no_cell_is_named(tmp_path: Path) -> None:
     fill(tmp_path, cell())
-    with (tmp_path / "cells.jsonl").open("a") as stream:
+    with (tmp_path / "runs.jsonl").open("a") as stream:
         stream.write('{"program": 3}\n')
-    with pytest.raises(DataError, match=r"cells\.jsonl:2: .*remove that line"):
+    with pytest.raises(DataError, match=r"runs\.jsonl:2: .*remove that line"):
         Bank(tmp_path)
 
 
@@ -136,15 +137,15 @@ def test_a_bank_of_cells_without_answers_is_read_and_has_the_digest_that_it_had(
     tmp_path: Path,
 ) -> None:
     fill(tmp_path, replace(cell(), answer="0f" * 8))
-    assert [one.answer for one in Bank(tmp_path).cells.values()] == ["0f" * 8]
-    digest, path = Bank(tmp_path).sha256(), tmp_path / "cells.jsonl"
+    assert [one.answer for one in Bank(tmp_path).runs.values()] == ["0f" * 8]
+    digest, path = Bank(tmp_path).sha256(), tmp_path / "runs.jsonl"
     row = json.loads(path.read_text())
     del row["answer"]
     path.write_text(json.dumps(row) + "\n")
-    assert [one.answer for one in Bank(tmp_path).cells.values()] == [""]
+    assert [one.answer for one in Bank(tmp_path).runs.values()] == [""]
     assert Bank(tmp_path).sha256() == digest
     path.write_text(json.dumps({**row, "answer": 3}) + "\n")
-    with pytest.raises(DataError, match=r"cells\.jsonl:1: 'answer' is 3; remove that line"):
+    with pytest.raises(DataError, match=r"runs\.jsonl:1: 'answer' is 3; remove that line"):
         Bank(tmp_path)
 
 
@@ -159,3 +160,21 @@ def test_a_bank_says_the_version_of_the_rules_and_an_old_one_is_of_the_first(
     (tmp_path / "7" / "about.json").write_text("[")
     with pytest.raises(DataError, match=r"about\.json: cannot be read"):
         grading_version(tmp_path / "7")
+
+
+def test_the_cells_of_an_earlier_version_are_read_once_with_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Bank.writing(tmp_path, {VERSION: 2}) as bank:
+        bank.add_program(PROGRAM)
+        bank.add_problem(PROBLEM)
+    row = {name: value for name, value in cell().as_row().items() if name != "grading_version"}
+    (tmp_path / "cells.jsonl").write_text(json.dumps(row) + "\n")
+    known = {cell().key: replace(cell(), grading_version=2)}
+    assert Bank.named(tmp_path, "bank").runs == known
+    assert "cells.jsonl is of an earlier version" in capsys.readouterr().err
+    assert not (tmp_path / "runs.jsonl").exists()
+    with Bank.writing(tmp_path, {VERSION: 2}) as bank:
+        bank.add(cell(1))
+    (tmp_path / "cells.jsonl").write_text("never read again\n")
+    assert list(Bank(tmp_path).runs) == [cell(n).key for n in range(2)]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.runs.record import RunRecord
+from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.training.imitation_targets import (
     LEAST_PROBLEMS,
     LEAST_WEIGHT,
@@ -37,7 +38,7 @@ def bank_of(folder: Path, *cells: tuple[int, int, int, float | None, float]) -> 
         for problem in PROBLEMS:
             bank.add_problem(problem)
         for j, p, draw, right, cost in cells:
-            bank.add(Cell(PROGRAMS[j].key, PROBLEMS[p].id, draw, right, cost, 1, 1, "ok"))
+            bank.add(RunRecord(PROGRAMS[j].key, PROBLEMS[p].id, draw, right, cost, 1, 1, "ok"))
     return bank
 
 
@@ -115,7 +116,7 @@ def test_a_program_that_ran_on_the_easy_problems_alone_is_not_taught_for_that(
             for program in PROGRAMS[: 2 if easy else 1]:
                 for draw in range(4):
                     verdict = float(draw < (3 if easy else 1))
-                    bank.add(Cell(program.key, problem.id, draw, verdict, 5.0, 1, 1, "ok"))
+                    bank.add(RunRecord(program.key, problem.id, draw, verdict, 5.0, 1, 1, "ok"))
     cells = taught_cells(bank, rows, "here")
     found = imitation_targets(bank, rows, cells, 0.1, lambda program: IDS[program.key])
     assert all(weights(one)[0] == pytest.approx(0.5) for one in found)
@@ -145,7 +146,7 @@ def test_a_set_must_show_much_to_be_taught_other_programs_than_its_domain(
                 number = draws if problem.dataset == "math" else 400
                 for draw in range(number):
                     right = float(draw % 4 < 2 + (j == best))
-                    bank.add(Cell(PROGRAMS[j].key, problem.id, draw, right, 5.0, 1, 1, "ok"))
+                    bank.add(RunRecord(PROGRAMS[j].key, problem.id, draw, right, 5.0, 1, 1, "ok"))
     rows = [*PROBLEMS, *other]
     cells = taught_cells(bank, rows, "here")
     found = imitation_targets(bank, rows, cells, 0.1, lambda program: IDS[program.key])
@@ -174,7 +175,7 @@ def of_many(folder: Path, *rows: tuple[int, int, tuple[float, ...], float]) -> B
             bank.add_problem(problem)
         for j, p, verdicts, cost in rows:
             for draw, right in enumerate(verdicts):
-                bank.add(Cell(PROGRAMS[j].key, MANY[p].id, draw, right, cost, 1, 1, "ok"))
+                bank.add(RunRecord(PROGRAMS[j].key, MANY[p].id, draw, right, cost, 1, 1, "ok"))
     return bank
 
 

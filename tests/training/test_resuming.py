@@ -139,11 +139,15 @@ def test_what_older_rules_graded_is_graded_again_and_not_run_again(tmp_path: Pat
     completion = Completion((1,), (2,), (-1.0,), "t", "stop")
     verdict, execution = Verdict(True, "exact", "r"), Execution("ok", "4")
     done = Rollout("m/1", 0, completion, Program("a", "a"), execution, verdict)
-    PendingRollouts(tmp_path).add(Place(1, 0, 0), Kept(done, PromptFacts()))
+    PendingRollouts(tmp_path, 2).add(Place(1, 0, 0), Kept(done, PromptFacts()))
     row = Problem("m/1", "m", "math", "2 + 2?", ("4",))
     for again, wanted in ((False, verdict), (True, None)):
         recovered, _ = Recovered.after(
-            0, PendingRollouts(tmp_path), log, partial(changed_setting, config), grade_again=again
+            0,
+            PendingRollouts(tmp_path, 2),
+            log,
+            partial(changed_setting, config),
+            grade_again=again,
         )
         (kept,) = recovered.take(1, [row]).values()
         assert (kept.rollout.execution, kept.rollout.verdict) == (execution, wanted)

@@ -24,8 +24,9 @@ from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.chat_template import prompt_ids
 from llm_as_judge.policy.launched import Launched
-from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.runs.record import RunRecord
 from llm_as_judge.runs.runlog import read_steps
+from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.training.imitation import batches_of
 from llm_as_judge.training.imitation_targets import ImitationTarget
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
@@ -74,7 +75,7 @@ def fill(
                 spent = (cost or {}).get(kind, 50.0)
                 for draw in range(draws):
                     mark = right(one, kind)
-                    bank.add(Cell(program(kind).key, one.id, draw, mark, spent, 9, 1, "ok"))
+                    bank.add(RunRecord(program(kind).key, one.id, draw, mark, spent, 9, 1, "ok"))
     return folder
 
 
@@ -353,7 +354,7 @@ async def test_a_bank_that_changes_while_the_stage_stands_still_is_one_line(plac
     with pytest.raises(KilledError):
         await train(config, place, view=Killing())
     with Bank.writing(bank, {}) as open_bank:
-        open_bank.add(Cell(program("sum").key, PROBLEMS[0].id, 1, 0.0, 1.0, 2, 1, "ok"))
+        open_bank.add(RunRecord(program("sum").key, PROBLEMS[0].id, 1, 0.0, 1.0, 2, 1, "ok"))
     with pytest.raises(
         DataError, match=r"^training\.warm_start: .*bank has changed since the stage"
     ):
@@ -369,12 +370,12 @@ async def test_a_bank_of_no_use_is_one_line_before_models_are_loaded(place: Path
     others = fill(place / "others", by_kind, [problem("sum", n) for n in HELD_OUT])
     with pytest.raises(DataError, match=r"none of its 2 problems is one of the 16 training"):
         await train(settings(place, "a", others), place)
-    with pytest.raises(DataError, match=r"training\.warm_start: .* is no bank \(no cells\.jsonl\)"):
+    with pytest.raises(DataError, match=r"training\.warm_start: .* is no bank \(no runs\.jsonl\)"):
         await train(settings(place, "b", place), place)
     broken = fill(place / "broken", by_kind)
-    with (broken / "cells.jsonl").open("a") as file:
+    with (broken / "runs.jsonl").open("a") as file:
         file.write('{"program": 3}\n')
-    with pytest.raises(DataError, match=r"cells\.jsonl:33: 'program' is 3; remove that line"):
+    with pytest.raises(DataError, match=r"runs\.jsonl:33: 'program' is 3; remove that line"):
         await train(settings(place, "c", broken), place)
 
 

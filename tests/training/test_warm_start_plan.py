@@ -12,7 +12,8 @@ from llm_as_judge.assembly.learning import warm_start_options
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import ProblemFile, write_problems
 from llm_as_judge.errors import DataError
-from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.runs.record import RunRecord
+from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.training.warm_start import WarmStartPlan, foretold
 from llm_as_judge.types import Domain, Problem
 from llm_as_judge.workflow.program import parse_program
@@ -51,10 +52,10 @@ def told(place: Path, right: Mapping[Domain, str], **sections: Any) -> str:
             if mark != "-":
                 key = bank.add_program(program(one.domain, one.domain)).key
                 bank.add_problem(one)
-                bank.add(Cell(key, one.id, 0, float(mark), 50.0, 9, 1, "ok"))
+                bank.add(RunRecord(key, one.id, 0, float(mark), 50.0, 9, 1, "ok"))
         held_out = problem("math", 99)
         bank.add_problem(held_out)
-        bank.add(Cell(program("math", "math").key, held_out.id, 0, 1.0, 50.0, 9, 1, "ok"))
+        bank.add(RunRecord(program("math", "math").key, held_out.id, 0, 1.0, 50.0, 9, 1, "ok"))
     training = {
         "warm_start": place / "bank",
         "problems_per_step": 2,

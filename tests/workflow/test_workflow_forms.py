@@ -6,7 +6,7 @@ import pytest
 
 from llm_as_judge.config import load_config
 from llm_as_judge.evaluation.baselines import program_files, program_of, workflows_dir
-from llm_as_judge.evaluation.search.cells import bank_program
+from llm_as_judge.evaluation.program_runs import bank_program
 from llm_as_judge.evaluation.search.mutations import mutated
 from llm_as_judge.types import DOMAINS, Domain
 from llm_as_judge.workflow.forms import in_form

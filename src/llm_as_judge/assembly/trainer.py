@@ -36,9 +36,9 @@ from llm_as_judge.llm.weights import installed
 from llm_as_judge.operators import Operator
 from llm_as_judge.policy.checkpoint import SavedState
 from llm_as_judge.policy.launched import launched
-from llm_as_judge.runs.bank import grading_version
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.runs.sinks import open_sinks
+from llm_as_judge.runs.table import grading_version
 from llm_as_judge.training.additions import Additions
 from llm_as_judge.training.imitation import Imitation
 from llm_as_judge.training.judge_watch import JudgeWatch

@@ -6,7 +6,6 @@ what it let through and whether it is steady. A judge that is fooled teaches the
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +18,17 @@ from llm_as_judge.audit.agreement import Interval, kappa_interval, proportion
 from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
 from llm_as_judge.audit.bars import Bar, check_bars
 from llm_as_judge.audit.drift import canaries, case_key
-from llm_as_judge.audit.journal import Journal
 from llm_as_judge.audit.labeled import cases_sha256
 from llm_as_judge.grading.number import parse_number
+from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.judge.kinds import Mode
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.judge.scoring import UNSURE
 from llm_as_judge.quoting import beginning
-from llm_as_judge.types import Verdict
+from llm_as_judge.runs.record import RunKey, RunRecord
+from llm_as_judge.runs.runner import Keep, at_most, fill
+from llm_as_judge.runs.table import Runs
+from llm_as_judge.types import Completion, Execution, Program, Rollout, Verdict
 
 Progress = Callable[[int, int], None]
 _CONCURRENCY = 8
@@ -101,7 +103,7 @@ async def run_audit(
     attack_numbers: int = 40,
     again: int = 150,
     sample: float | None = None,
-    journal: Journal | None = None,
+    runs: Runs | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
     """Measures ``judge``.
@@ -115,7 +117,7 @@ async def run_audit(
             have no memory then (``Judge.fresh``).
         sample: share of each stratum (source, category, label) but ``own`` that is graded, and of the
             second pass; no canaries. None = all.
-        journal: verdicts of an earlier, broken off part; new ones are added.
+        runs: verdicts of an earlier, broken off part; new ones are added.
     """
     attacks, controls = make_attacks(seed, attack_numbers), make_controls(seed, attack_numbers)
     if sample is None:
@@ -126,7 +128,7 @@ async def run_audit(
     rng = random.Random(seed)
     repeated = [cases[i] for i in sorted(rng.sample(range(len(cases)), min(again, len(cases))))]
     watched = canaries() if mode != "rules" and sample is None else []
-    grading = _Grading(judge, Journal(None) if journal is None else journal, progress)
+    grading = _Grading(judge, Runs(None) if runs is None else runs, progress)
     grading.total = len(cases) + len(repeated) + len(watched)
     if progress is not None:
         progress(0, grading.total)
@@ -158,38 +160,60 @@ def _sampled(cases: Sequence[Case], share: float, seed: int) -> list[Case]:
 
 
 class _Grading:
-    """Grades cases, a few at a time, those of the journal excepted."""
+    """Grades cases, a few at a time, those that are in the table excepted."""
 
-    def __init__(self, judge: Grader, journal: Journal, progress: Progress | None) -> None:
+    def __init__(self, judge: Grader, runs: Runs, progress: Progress | None) -> None:
         self._judge = judge
-        self._journal = journal
+        self._runs = runs
         self._progress = progress
-        self._limit = asyncio.Semaphore(_CONCURRENCY)
         self._done = 0
         self.total = 0
 
     async def all(self, cases: Sequence[Case], part: str) -> list[Graded]:
-        tasks = [asyncio.ensure_future(self._one(case, part)) for case in cases]
-        try:
-            return list(await asyncio.gather(*tasks))
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        keys = [RunKey(part, case_key(case), 0) for case in cases]
+        times = Counter(keys)
+        kept = [key for key in times if self._runs.holds(key)]
+        self._tell(sum(times[key] for key in kept))
+        await fill(
+            self._runs,
+            dict(zip(keys, cases, strict=True)),
+            self._env,
+            lambda run: self._tell(times[run.key]),
+        )
+        return [
+            Graded(case, *_verdict_of(self._runs.runs[key]))
+            for case, key in zip(cases, keys, strict=True)
+        ]
 
-    async def _one(self, case: Case, part: str) -> Graded:
-        key = f"{part}/{case_key(case)}"
-        known = self._journal.find(key)
-        if known is None:
-            async with self._limit:
-                start = perf_counter()
-                verdict = await self._judge.grade(case.problem, case.candidate)
-                known = verdict, perf_counter() - start
-            self._journal.keep(key, *known)
-        self._done += 1
-        if self._progress is not None:
+    async def _env(self, wanted: Mapping[RunKey, Case], keep: Keep) -> None:
+        async def one(item: tuple[RunKey, Case]) -> None:
+            key, case = item
+            start = perf_counter()
+            verdict = await self._judge.grade(case.problem, case.candidate)
+            keep(_record(key, case, verdict, perf_counter() - start))
+
+        await at_most(_CONCURRENCY, wanted.items(), one)
+
+    def _tell(self, graded: int) -> None:
+        self._done += graded
+        if self._progress is not None and graded:
             self._progress(self._done, self.total)
-        return Graded(case, *known)
+
+
+def _record(key: RunKey, case: Case, verdict: Verdict, seconds: float) -> RunRecord:
+    """A run of no program: the answer is given, and the seconds are those of its grading."""
+    nobody = Completion((), (), (), "", "stop")
+    execution = Execution("ok", case.candidate, seconds=seconds)
+    graded = Rollout(key.problem, key.draw, nobody, Program("", ""), execution, verdict)
+    return RunRecord.of(key.program, graded, GRADING_VERSION)
+
+
+def _verdict_of(run: RunRecord) -> tuple[Verdict, float]:
+    """With the seconds that it took."""
+    assert run.rollout is not None
+    assert run.rollout.execution is not None
+    assert run.rollout.verdict is not None
+    return run.rollout.verdict, run.rollout.execution.seconds
 
 
 def _measure(

@@ -10,14 +10,15 @@ import typer
 from llm_as_judge.assembly import judge_fingerprint, open_judge
 from llm_as_judge.assembly.executor_settings import CALLS_A_VERDICT
 from llm_as_judge.audit.audit import AuditReport, run_audit
-from llm_as_judge.audit.journal import Journal
 from llm_as_judge.audit.labeled import cases_sha256, read_labeled, shipped_labeled
 from llm_as_judge.audit.report import render_report, verdict_line, write_report
 from llm_as_judge.audit.status import find_audit_status, measured_on, report_path
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.audit_words import what_now
 from llm_as_judge.config import RULES_ALONE, Config
+from llm_as_judge.files import output_errors
 from llm_as_judge.judge.kinds import judging_mode
+from llm_as_judge.runs.table import Runs
 from llm_as_judge.views.console import console, note, say
 from llm_as_judge.views.pace import Pace
 
@@ -43,7 +44,7 @@ def audit(
             say(f"report  {audit_status.report}: passed before")
             return
 
-    async def job(journal: Journal) -> AuditReport:
+    async def job(runs: Runs) -> AuditReport:
         async with open_judge(settings) as judge:
             return await run_audit(
                 judge.fresh,
@@ -53,19 +54,22 @@ def audit(
                 own=own,
                 attack_numbers=attack_numbers,
                 sample=sample,
-                journal=journal,
-                progress=_AuditPace(len(journal), settings),
+                runs=runs,
+                progress=_AuditPace(len(runs.runs), settings),
             )
 
     whole = report_path(settings.output.results, judge_fingerprint(settings))
     usual = whole if sample is None else whole.with_suffix(".sample.json")
     path = out or usual
-    journal = Journal(path.with_name(f"{usual.stem}.partial.jsonl"))
-    if len(journal):
-        note(f"going on after {len(journal)} verdicts")
-    report = asyncio.run(job(journal))
+    partial = path.with_name(f"{usual.stem}.partial.jsonl")
+    with output_errors(partial):
+        partial.parent.mkdir(parents=True, exist_ok=True)
+    runs = Runs(partial, leave_out_broken=True)
+    if runs.runs:
+        note(f"going on after {len(runs.runs)} verdicts")
+    report = asyncio.run(job(runs))
     write_report(report, path)
-    journal.remove()
+    runs.keep_only(())
     brief = if_needed and report.passed  # one step of a pipeline: the tables are not what is asked
     console.print(verdict_line(report) if brief else render_report(report), highlight=not brief)
     say(f"report  {path}")

@@ -11,6 +11,13 @@ from llm_as_judge.assembly.executor_settings import estimate_of, limits_of
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ModelError
+from llm_as_judge.evaluation.program_runs import (
+    BankRunner,
+    all_runs,
+    conditions,
+    key_of,
+    program_runner,
+)
 from llm_as_judge.evaluation.search.audit import (
     Advice,
     Vectors,
@@ -18,7 +25,6 @@ from llm_as_judge.evaluation.search.audit import (
     audit_of_search,
     text_vectors,
 )
-from llm_as_judge.evaluation.search.cells import BankRunner, all_cells, conditions, program_runner
 from llm_as_judge.evaluation.search.choices import Found
 from llm_as_judge.evaluation.search.halving import Rung
 from llm_as_judge.evaluation.search.programs import Programs
@@ -27,7 +33,8 @@ from llm_as_judge.evaluation.search.run import search as fill_and_choose
 from llm_as_judge.evaluation.search.written import write_found
 from llm_as_judge.files import output_errors
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.runs.bank import Bank, Cell, Place
+from llm_as_judge.runs.record import RunKey, RunRecord
+from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import Domain, Problem
 from llm_as_judge.views.console import note, say
 from llm_as_judge.views.found import show_found
@@ -62,7 +69,7 @@ def run_search(
         )
         told = advice(found, room, bank, options.draws, settings.reward.one_budget)
         write_found(found, out, settings.reward.one_budget, room)
-        any_right = any(cell.right for cell in bank.cells.values())
+        any_right = any(cell.right for cell in bank.runs.values())
     say(f"answer: {told.answer}", "bold")
     for line in [told.reason, *(room.lines()[:-1] if room is not None else [])]:
         say(line)
@@ -86,10 +93,10 @@ def _filled(
     known = _kept(bank, problems, programs, options)  # of every part, before the first is filled
     pace.found(len(known))
 
-    def counted(cell: Cell, now: bool) -> None:
+    def counted(cell: RunRecord, now: bool) -> None:
         """Repetitions ask again for what an earlier one ran."""
-        if cell.place not in known:
-            known.add(cell.place)
+        if cell.key not in known:
+            known.add(cell.key)
             (pace.did if now else pace.found)()
 
     async def job() -> Found:
@@ -105,16 +112,16 @@ def _filled(
     return found
 
 
-def _kept(bank: Bank, problems: Rows, programs: Programs, options: SearchOptions) -> set[Place]:
+def _kept(bank: Bank, problems: Rows, programs: Programs, options: SearchOptions) -> set[RunKey]:
     """Runs of these programs that the bank holds and no choice can leave out; where halving chooses, only
     its course tells which are wanted."""
     if options.halving:
         return set()
     return {
-        (program.key, row.id, draw)
+        key_of(*run)
         for domain, rows in problems.items()
-        for program, row, draw in all_cells(programs[domain], rows, options.draws)
-        if (program.key, row.id, draw) in bank.cells
+        for run in all_runs(programs[domain], rows, options.draws)
+        if bank.holds(key_of(*run))
     }
 
 

@@ -18,7 +18,7 @@ from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.evaluation.baselines import find_system
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
-from llm_as_judge.evaluation.layout import FULL, ROLLOUTS, run_folder
+from llm_as_judge.evaluation.layout import FULL, run_folder
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import results_of, write_results
 from llm_as_judge.evaluation.sanity_baselines import SANITY_BASELINES, is_sanity_baseline
@@ -29,6 +29,7 @@ from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.policy.checkpoint import latest_checkpoint
 from llm_as_judge.rollout.line import grader_failed
 from llm_as_judge.runs.judges import grading_version_of
+from llm_as_judge.runs.table import RUNS
 from llm_as_judge.views.console import console, note, say, say_json, status_console, warn_of_judges
 from llm_as_judge.views.live import ProgressView, results_table
 from llm_as_judge.views.open_answers import open_answers
@@ -260,7 +261,7 @@ def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
         say_json(data.as_json())
         return
     console.print(results_table({record.plan.name: data}))
-    if told := open_answers(record.groups(), record.folder / ROLLOUTS):
+    if told := open_answers(record.groups(), record.folder / RUNS):
         say(told)
     if run_folder(path) == record.folder:
         say(f"results  {path}")

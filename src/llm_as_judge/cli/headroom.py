@@ -23,7 +23,7 @@ from llm_as_judge.evaluation.search.run import SearchOptions, check_options, usu
 from llm_as_judge.evaluation.selection import without_test_rows
 from llm_as_judge.evaluation.system_results import read_systems
 from llm_as_judge.grading.version import older_verdicts
-from llm_as_judge.runs.bank import CELLS, Bank, grading_version
+from llm_as_judge.runs.table import Bank, grading_version, is_bank
 from llm_as_judge.types import Domain, Problem
 from llm_as_judge.views.console import note, say
 from llm_as_judge.views.open_answers import open_runs
@@ -69,13 +69,13 @@ def headroom(
 def _of_folder(folder: Path, settings: Config) -> None:
     """The audit of what is there; nobody is asked."""
 
-    if (folder / CELLS).is_file():
+    if is_bank(folder):
         bank = Bank(folder)
         if line := older_verdicts(folder, grading_version(folder)):
             note(line)
         room = audited(bank.table(), vectors_of(settings, bank.problems.values()))
-        of_sets = not_graded_by_set(bank, bank.cells)
-        left = open_runs(of_sets, len(bank.cells))
+        of_sets = not_graded_by_set(bank, bank.runs)
+        left = open_runs(of_sets, len(bank.runs))
         reach = audited(bank.table(), None, open_right=True) if of_sets else None
         one_for = "each domain"
     elif files := sorted(folder.glob("*_results.json")) or full_files(folder, "*/*"):
@@ -89,9 +89,7 @@ def _of_folder(folder: Path, settings: Config) -> None:
         left = open_runs(open_, sum(len(runs) for s in systems for runs in s.verdicts.values()))
         one_for = "everything"
     else:
-        raise DataError(
-            f"{folder}: neither a bank ({CELLS}) nor results of evaluate (*_results.json)"
-        )
+        raise DataError(f"{folder}: neither a bank nor results of evaluate (*_results.json)")
     if room is None:
         raise DataError(f"{folder}: fewer than two programs ran on the same problems")
     lines = room.lines(one_for)

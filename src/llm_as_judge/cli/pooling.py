@@ -26,12 +26,12 @@ from llm_as_judge.evaluation.filling import (
     filled_estimate,
     problems_to_fill,
 )
-from llm_as_judge.evaluation.search.cells import conditions
+from llm_as_judge.evaluation.program_runs import conditions
 from llm_as_judge.evaluation.ways import WAYS, ways_of
 from llm_as_judge.grading.version import older_verdicts
 from llm_as_judge.llm.pool import Pool, is_pool
 from llm_as_judge.llm.rounds import fill_to
-from llm_as_judge.runs.bank import Bank, grading_version
+from llm_as_judge.runs.table import Bank, grading_version
 from llm_as_judge.types import Problem, to_json
 from llm_as_judge.views.console import note, say, say_json, status_console
 from llm_as_judge.views.live import ProgressView
@@ -137,7 +137,7 @@ def stats(asked: Asked, *, bank: Path, as_json: bool) -> None:
     if line := older_verdicts(bank, grading_version(bank)):
         note(line)
     ways = {way.key for found in ways_of(settings).values() for way in found}
-    drawn = [problem for program, problem, _ in runs.cells if program in ways]
+    drawn = [problem for program, problem, _ in runs.runs if program in ways]
     origins = [
         {"model": model, **facts, "replies": replies, "read": read, "written": written}
         for model, facts, replies, read, written in kept.origins()

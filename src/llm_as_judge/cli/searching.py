@@ -13,7 +13,7 @@ from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.search.programs import Programs, given, sampled, shipped, together
 from llm_as_judge.evaluation.search.run import Rows, SearchOptions, check_options, usual_draws
-from llm_as_judge.runs.bank import Bank
+from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import DOMAINS, Domain, Problem
 from llm_as_judge.views.console import note
 

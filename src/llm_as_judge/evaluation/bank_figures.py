@@ -10,13 +10,14 @@ from statistics import fmean
 
 from llm_as_judge.accuracy import Right, accuracy, right_of
 from llm_as_judge.evaluation.results import content_digest
-from llm_as_judge.runs.bank import Bank, Cell
+from llm_as_judge.runs.record import RunRecord
+from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import Problem
 
 ALL_WAYS = "all ways"
 
 
-def is_disputed(cells: Iterable[Cell]) -> bool:
+def is_disputed(cells: Iterable[RunRecord]) -> bool:
     """Whether some graded runs are right and some wrong."""
     right = [cell.right for cell in cells if cell.right is not None]
     return bool(right) and 0 < fmean(right) < 1
@@ -55,8 +56,8 @@ def way_figures(bank: Bank, ways: Collection[str]) -> list[WayFigures]:
     Args:
         ways: keys of programs.
     """
-    parts: dict[tuple[str, str], list[Cell]] = defaultdict(list)
-    for cell in bank.cells.values():
+    parts: dict[tuple[str, str], list[RunRecord]] = defaultdict(list)
+    for cell in bank.runs.values():
         if cell.program in ways:
             dataset = bank.problems[cell.problem].dataset
             parts[dataset, bank.programs[cell.program].name].append(cell)
@@ -65,8 +66,8 @@ def way_figures(bank: Bank, ways: Collection[str]) -> list[WayFigures]:
     return [_figures(dataset, way, parts[dataset, way]) for dataset, way in order]
 
 
-def _figures(dataset: str, way: str, cells: Sequence[Cell]) -> WayFigures:
-    by_problem: dict[str, list[Cell]] = defaultdict(list)
+def _figures(dataset: str, way: str, cells: Sequence[RunRecord]) -> WayFigures:
+    by_problem: dict[str, list[RunRecord]] = defaultdict(list)
     for cell in sorted(cells, key=lambda cell: cell.draw):
         by_problem[cell.problem].append(cell)
     votes = []
@@ -94,11 +95,11 @@ def _figures(dataset: str, way: str, cells: Sequence[Cell]) -> WayFigures:
     )
 
 
-def _right(drawn: Sequence[Cell]) -> Right | None:
+def _right(drawn: Sequence[RunRecord]) -> Right | None:
     return right_of(cell.right for cell in drawn)
 
 
-def _agree_wrongly(drawn: Sequence[Cell]) -> bool:
+def _agree_wrongly(drawn: Sequence[RunRecord]) -> bool:
     wrong = Counter(cell.answer for cell in drawn if cell.right == 0 and cell.answer)
     return max(wrong.values(), default=0) > 1
 
@@ -125,7 +126,7 @@ class Pruned:
 
 def prune(problems: Sequence[Problem], bank: Bank) -> Pruned:
     """The problems whose runs in the bank do not share a verdict, in their order; nothing is changed."""
-    means, ran = bank.means(least=1), {problem for _, problem, _ in bank.cells}
+    means, ran = bank.means(least=1), {problem for _, problem, _ in bank.runs}
     disputed: list[Problem] = []
     counts = {"right": 0, "wrong": 0, "not_graded": 0, "unknown": 0}
     for problem in problems:

@@ -5,7 +5,7 @@ evaluated_sets -> plan -> (what an interrupted run has finished) -> rollouts -> 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,9 @@ from llm_as_judge.files import exclusive
 from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.llm.billing import metered
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.types import Rollout
+from llm_as_judge.runs.record import RunKey, RunRecord
+from llm_as_judge.runs.runner import Keep, fill
+from llm_as_judge.types import Problem, Rollout
 
 
 @contextmanager
@@ -67,8 +69,8 @@ async def run_evaluation(
     Raises:
         UserError: a model, endpoint or folder is not as wanted.
     """
-    missing = record.missing()
     now = Ledger()
+    missing = record.missing()
     if not missing:
         return now
 
@@ -81,16 +83,20 @@ async def run_evaluation(
                 new, billed = attempts[billed:], len(attempts)
                 record.bill(new)
 
-        def keep(rollout: Rollout) -> None:
-            record.add(rollout)
+        def ended(run: RunRecord) -> None:
             bill()  # now, not at the end alone: an evaluation that is killed has paid, too
-            if on_rollout is not None:
-                on_rollout(rollout)
+            if on_rollout is not None and run.rollout is not None:
+                on_rollout(run.rollout)
 
-        try:
+        async def env(wanted: Mapping[RunKey, tuple[Problem, int]], keep: Keep) -> None:
             async with system.open(record.config) as opened:
                 record.saw(opened.isolation)
-                await opened.attempt(missing, keep)
+                await opened.attempt(
+                    list(wanted.values()), lambda rollout: keep(record.record_of(rollout))
+                )
+
+        try:
+            await fill(record.table, missing, env, ended)
         finally:
             bill()
     for attempt in attempts:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -20,25 +21,23 @@ from llm_as_judge.assembly.executor_settings import estimate_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng, schedule
 from llm_as_judge.evaluation.bank_figures import is_disputed
-from llm_as_judge.evaluation.search.cells import cell_of
+from llm_as_judge.evaluation.program_runs import Wanted, bank_record, key_of, run_program
 from llm_as_judge.evaluation.selection import evaluated_problems
 from llm_as_judge.grading.answer_hash import AnswerHashes
-from llm_as_judge.grading.graders import FAILED
 from llm_as_judge.llm.estimate import BYTES_PER_TOKEN, Estimate, Means
 from llm_as_judge.llm.gathered import neighbors
 from llm_as_judge.rollout.environment import WorkflowEnvironment
-from llm_as_judge.rollout.line import grader_failed, rollout
-from llm_as_judge.rollout.wrappers import Billed, cancelled
-from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.rollout.line import grader_failed
+from llm_as_judge.runs.record import RunKey
+from llm_as_judge.runs.runner import Keep, at_most, fill
+from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.types import (
     ChatModel,
     ChatReply,
     ChatRequest,
-    Completion,
     Domain,
     Problem,
     Rollout,
-    Verdict,
 )
 
 FIRST_REPLIES = 4
@@ -88,7 +87,7 @@ def filled_estimate(
 ) -> Estimate:
     """What the missing draws will ask, if no problem ends early."""
     missing = sum(
-        (way.key, problem.id, draw) not in bank.cells
+        not bank.holds(key_of(way, problem, draw))
         for problem in problems
         for way in ways[problem.domain]
         for draw in range(draws)
@@ -156,77 +155,57 @@ class Filling:
             self._bank.add_program(way)
         for problem in problems:
             self._bank.add_problem(problem)
-        at_once = asyncio.Semaphore(_PROBLEMS_AT_ONCE)
-
-        async def one(problem: Problem) -> None:
-            async with at_once:
-                await self._problem(problem)
-
-        tasks = [asyncio.ensure_future(one(problem)) for problem in problems]
-        try:
-            await asyncio.gather(*tasks)
-        finally:  # none goes on asking servers that are being closed
-            await cancelled(tasks)
+        await at_most(_PROBLEMS_AT_ONCE, problems, self._problem)
         return self.asked
 
     async def _problem(self, problem: Problem) -> None:
-        ways = self._ways[problem.domain]
-        first = first_draws(ways, self._draws)
-        await self._ways_to(problem, first)
-        seen = self._cells(problem, first)
-        if len(seen) < len(ways) * first:
+        first = first_draws(self._ways[problem.domain], self._draws)
+        wanted = self._wanted(problem, first)
+        await fill(self._bank, wanted, self._run)
+        seen = [self._bank.runs[key] for key in wanted if self._bank.holds(key)]
+        if len(seen) < len(wanted):
             return  # some failed by our fault: the same again begins with them
+        every = self._wanted(problem, self._draws)
         if self._everything or is_disputed(seen):
-            await self._ways_to(problem, self._draws)
-            return
-        left = len(ways) * self._draws - len(self._cells(problem, self._draws))
-        if left:
+            await fill(self._bank, every, self._run)
+        elif left := sum(not self._bank.holds(key) for key in every):
             self.asked.agreed += 1
             self._on_skipped(left)
 
-    def _cells(self, problem: Problem, draws: int) -> list[Cell]:
-        """What is there of the first ``draws`` of its ways."""
-        places = (
-            (way.key, problem.id, n) for way in self._ways[problem.domain] for n in range(draws)
-        )
-        return [self._bank.cells[place] for place in places if place in self._bank.cells]
+    def _wanted(self, problem: Problem, draws: int) -> dict[RunKey, Wanted]:
+        runs = [(way, problem, n) for way in self._ways[problem.domain] for n in range(draws)]
+        return {key_of(*run): run for run in runs}
 
-    async def _ways_to(self, problem: Problem, draws: int) -> None:
+    async def _run(self, missing: Mapping[RunKey, Wanted], keep: Keep) -> None:
+        """Draws that follow each other. The first asks for the others' first requests with its own: they
+        go out as one request where the endpoint takes it, and the others find their replies."""
+
+        async def together(way: BankProgram, problem: Problem, draws: Sequence[int]) -> None:
+            ahead = self._env.asking(FirstTogether(self._env.executor, len(draws)))
+            await self._draw(ahead, (way, problem, draws[0]), keep)
+            rest = (self._draw(self._env, (way, problem, n), keep) for n in draws[1:])
+            await asyncio.gather(*rest)
+
+        by_way: dict[str, list[Wanted]] = defaultdict(list)
+        for run in missing.values():
+            by_way[run[0].key].append(run)
         await asyncio.gather(
             *(
-                self._neighbors(problem, way, run)
-                for way in self._ways[problem.domain]
-                for run in neighbors(self._missing(problem, way, draws), self._draws)
+                together(runs[0][0], runs[0][1], draws)
+                for runs in by_way.values()
+                for draws in neighbors([draw for _, _, draw in runs], self._draws)
             )
         )
 
-    def _missing(self, problem: Problem, way: BankProgram, draws: int) -> list[int]:
-        return [n for n in range(draws) if (way.key, problem.id, n) not in self._bank.cells]
-
-    async def _neighbors(self, problem: Problem, way: BankProgram, draws: Sequence[int]) -> None:
-        """Draws that follow each other. The first asks for the others' first requests with its own: they
-        go out as one request where the endpoint takes it, and the others find their replies."""
-        ahead = self._env.asking(FirstTogether(self._env.executor, len(draws)))
-        await self._draw(ahead, problem, way, draws[0])
-        await asyncio.gather(*(self._draw(self._env, problem, way, n) for n in draws[1:]))
-
-    async def _draw(
-        self, env: WorkflowEnvironment, problem: Problem, way: BankProgram, number: int
-    ) -> None:
-        billed = Billed(replace(env, offset=env.offset + number), problem, number)
-        written = Completion((), (), (), way.text, "stop")
-        ended = await rollout(billed, problem, number, written)
-        verdict = ended.verdict
-        if grader_failed(ended):  # would fail again: the cell stays open
-            self.asked.ungradable += 1
-            verdict = Verdict(None, "grader", FAILED)
-        elif ended.failure is not None:
-            self.asked.failed += 1
+    async def _draw(self, env: WorkflowEnvironment, run: Wanted, keep: Keep) -> None:
+        way, problem, number = run
+        ended = await run_program(env, way, problem, number)
         if ended.failure is not None:
             self.asked.first_failure = self.asked.first_failure or ended.failure.message
-        if verdict is not None:
-            assert ended.execution is not None
-            self._bank.add(cell_of(way, problem, number, ended.execution, verdict, self._hashes))
+            self.asked.ungradable += grader_failed(ended)
+            self.asked.failed += not grader_failed(ended)
+        if ended.verdict is not None:
+            keep(bank_record(way, problem, ended, self._hashes))
             self.asked.draws += 1
         self._on_draw(ended)
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from llm_as_judge.evaluation.luck import Luck, expected_oracle
 from llm_as_judge.evaluation.routers import PREDICTORS, Predict, best_predictor
 from llm_as_judge.evaluation.statistics import bootstrap
-from llm_as_judge.runs.bank import Array
+from llm_as_judge.runs.table import Array
 
 FOLDS = 5
 INTERACTION_POINTS, TEXT_POINTS = 2.0, 0.5

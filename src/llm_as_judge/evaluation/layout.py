@@ -3,7 +3,8 @@
     results/evaluation/
         NAME_results.json      the documented form
         NAME/HASH/plan.json    what is evaluated: configuration, policy, rows, versions
-        NAME/HASH/rollouts.jsonl   {"problem", "rollout"}, a line as each rollout ends
+        NAME/HASH/runs.jsonl   a run a line, as each ends, see runs/table.py
+        NAME/HASH/problems.jsonl   their problems
         NAME/HASH/ledger.json  what its requests used, failed and repeated ones too
         NAME/HASH/isolation.jsonl  what was seen to hold in the sandbox, a line for each kind
         NAME/HASH/full.json    every figure and one row a problem; read as full.json.gz, too
@@ -19,8 +20,9 @@ from pathlib import Path
 
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.runs.results import FullResults, Results, read_results_file
+from llm_as_judge.runs.table import RUNS
 
-PLAN, ROLLOUTS, FULL = "plan.json", "rollouts.jsonl", "full.json"
+PLAN, FULL = "plan.json", "full.json"
 PACKED = f"{FULL}.gz"
 LEDGER, ISOLATION = "ledger.json", "isolation.jsonl"
 RESULTS_SUFFIX = "_results.json"
@@ -35,7 +37,7 @@ def run_folder(path: Path) -> Path:
     """
     if path.is_dir():
         return path
-    if path.name in (PLAN, ROLLOUTS, FULL, PACKED) or (path.parent / PLAN).is_file():
+    if path.name in (PLAN, RUNS, FULL, PACKED) or (path.parent / PLAN).is_file():
         return path.parent
     run = read_results(path).run
     if run is None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from llm_as_judge.runs.bank import Array
+from llm_as_judge.runs.table import Array
 
 SIMULATIONS = 200
 _NODES = 41

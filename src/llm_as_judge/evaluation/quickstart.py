@@ -28,9 +28,15 @@ from llm_as_judge.evaluation.before_after import is_shown
 from llm_as_judge.evaluation.compare import Comparison, compare
 from llm_as_judge.evaluation.evaluate import open_evaluation, results_folder, run_evaluation
 from llm_as_judge.evaluation.layout import read_full
+from llm_as_judge.evaluation.program_runs import (
+    BankRunner,
+    all_runs,
+    conditions,
+    key_of,
+    program_runner,
+)
 from llm_as_judge.evaluation.recorded_quickstart import RECORDED, grade_recorded, shipped_recording
 from llm_as_judge.evaluation.results import write_results
-from llm_as_judge.evaluation.search.cells import BankRunner, all_cells, conditions, program_runner
 from llm_as_judge.evaluation.search.choices import DOMAIN, Found, search_choices
 from llm_as_judge.evaluation.search.programs import shipped
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems
@@ -38,8 +44,9 @@ from llm_as_judge.files import write_text
 from llm_as_judge.judge.scoring import RIGHT, WRONG
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.checkpoint import latest_checkpoint
-from llm_as_judge.runs.bank import Bank, BankProgram, Cell, Place
+from llm_as_judge.runs.record import RunKey, RunRecord
 from llm_as_judge.runs.rundir import read_run
+from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.training.view import TrainingView
 from llm_as_judge.training.warm_start import KEY
 from llm_as_judge.types import Domain, Problem
@@ -202,17 +209,17 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
 
     runs, made = (
         sum(len(programs[domain]) * len(seen) for domain, seen in rows.items()),
-        set[Place](),
+        set[RunKey](),
     )
 
-    def ran(cell: Cell, now: bool) -> None:
-        made.add(cell.place)
+    def ran(cell: RunRecord, now: bool) -> None:
+        made.add(cell.key)
         view.doing(f"{stage}: {len(made)} of {runs} runs made")
 
     async def everybody(
         runner: BankRunner, domain: Domain, seen: Sequence[Problem]
     ) -> list[BankProgram]:
-        await runner.fill(all_cells(programs[domain], seen, 1))
+        await runner.fill(all_runs(programs[domain], seen, 1))
         return programs[domain]
 
     async def job(bank: Bank) -> Found:
@@ -240,9 +247,9 @@ def _told_bank(
 ) -> str:
     right: dict[str, set[str]] = {}
     for domain, seen in rows.items():
-        for program, row, draw in all_cells(programs[domain], seen, 1):
+        for program, row, draw in all_runs(programs[domain], seen, 1):
             ids = right.setdefault(program.name, set())
-            if bank.cells[program.key, row.id, draw].right:
+            if bank.runs[key_of(program, row, draw)].right:
                 ids.add(row.id)
     said = ", ".join(f"{name} {len(ids)}" for name, ids in right.items())
     return (

@@ -20,14 +20,7 @@ from llm_as_judge.assembly import judge_fingerprint, versions
 from llm_as_judge.config import Config, config_files
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.conditions import said_of_answers
-from llm_as_judge.evaluation.layout import (
-    ISOLATION,
-    LEDGER,
-    PLAN,
-    ROLLOUTS,
-    full_file,
-    run_folder,
-)
+from llm_as_judge.evaluation.layout import ISOLATION, LEDGER, PLAN, full_file, run_folder
 from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.evaluation.systems import EvaluatedSystem
 from llm_as_judge.files import output_errors, write_text
@@ -39,8 +32,10 @@ from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.operators import operator_facts
 from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.refused import place_and_reason
-from llm_as_judge.rollout.line import grader_failed
 from llm_as_judge.runs.judges import judges_of
+from llm_as_judge.runs.older import OLDER
+from llm_as_judge.runs.record import RunKey, RunRecord
+from llm_as_judge.runs.table import RUNS, RunTable
 from llm_as_judge.types import Budget, Group, IsolationReport, Problem, Rollout, from_json, to_json
 
 _DECIDES = ("policy", "sampling", "executor", "judge", "workflow", "experience", "evaluation")
@@ -175,14 +170,14 @@ def _under(path: Path, suffix: str) -> list[Path]:
 
 
 class EvaluationRecord:
-    """The folder of one evaluation."""
+    """The folder of one evaluation: its plan, its table of runs, its bill."""
 
-    def __init__(self, folder: Path, plan: Plan, config: Config) -> None:
+    def __init__(self, folder: Path, plan: Plan, config: Config, table: RunTable) -> None:
         self.folder = folder
         self.plan = plan
         self.config = config
-        self._problems: dict[str, Problem] = {}
-        self._rollouts: dict[tuple[str, int], Rollout] = {}
+        self.table = table
+        self._problems: dict[str, Problem] = dict(table.problems)
 
     @classmethod
     def begin(
@@ -202,16 +197,13 @@ class EvaluationRecord:
             DataError: the folder holds something that cannot be read.
             OutputError: it cannot be written.
         """
-        record = cls(folder, plan, config)
-        record._problems = {problem.id: problem for problem in problems}
         with output_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        if fresh:
-            put_aside(folder / ROLLOUTS)
-            put_aside(folder / LEDGER)
-            put_aside(folder / ISOLATION)
-        if (folder / ROLLOUTS).is_file():
-            record._read_rollouts()
+        for name in (RUNS, *OLDER, LEDGER, ISOLATION) if fresh else ():
+            put_aside(folder / name)
+        record = cls(folder, plan, config, RunTable(folder))
+        record.table.take_over()
+        record._problems |= {problem.id: problem for problem in problems}
         record.isolations()  # torn files are told of before anything is started
         record.ledger()
         content = {**to_json(plan), "config": config.model_dump(mode="json")}
@@ -228,8 +220,8 @@ class EvaluationRecord:
         folder = run_folder(path)
         try:
             content = json.loads((folder / PLAN).read_text(encoding="utf-8"))
-            config = content.pop("config", None) if isinstance(content, dict) else None
-            record = cls(folder, from_json(Plan, content), Config.model_validate(config))
+            given = content.pop("config", None) if isinstance(content, dict) else None
+            plan, config = from_json(Plan, content), Config.model_validate(given)
         except FileNotFoundError:
             raise DataError(
                 f"{folder}: no {PLAN}; wanted a folder results/evaluation/NAME/HASH"
@@ -240,28 +232,23 @@ class EvaluationRecord:
                 f"{folder / PLAN}: not a plan of evaluate: {_reason(error)}; run its evaluate or "
                 "grade again: it writes this file anew and keeps the rollouts"
             ) from None
-        record._read_rollouts()
-        return record
+        if not any((folder / name).is_file() for name in (RUNS, *OLDER)):
+            raise DataError(
+                f"{folder / RUNS}: no such file: no rollout has ended here; run its evaluate"
+            )
+        return cls(folder, plan, config, RunTable(folder))
 
-    def _read_rollouts(self) -> None:
-        path = self.folder / ROLLOUTS
-        if not path.is_file():
-            raise DataError(f"{path}: no such file: no rollout has ended here; run its evaluate")
-        remedy = "remove that line: its evaluate or grade runs what is missing"
-        try:
-            for number, row in enumerate(JsonLines(path).rows(), start=1):
-                self._take(row, f"{path}:{number}")
-        except DataError as error:
-            raise DataError(f"{error}; {remedy}") from None
+    def key(self, problem_id: str, index: int) -> RunKey:
+        return RunKey(self.plan.policy, problem_id, index)
 
-    def _take(self, row: Mapping[str, Any], where: str) -> None:
-        try:
-            problem = from_json(Problem, row.get("problem"))
-            rollout = from_json(Rollout, row.get("rollout"))
-        except TypeError as error:
-            raise DataError(f"{where}: not a rollout of evaluate: {error}") from None
-        self._problems.setdefault(problem.id, problem)
-        self._rollouts[problem.id, rollout.index] = rollout  # a later try counts
+    def record_of(self, rollout: Rollout) -> RunRecord:
+        """What the table keeps of a rollout; its problem is in the table then.
+
+        Raises:
+            OutputError: the folder cannot be written.
+        """
+        self.table.add_problem(self._problems[rollout.problem_id])
+        return RunRecord.of(self.plan.policy, rollout, self.plan.grading_version)
 
     def add(self, rollout: Rollout) -> None:
         """Keep a finished rollout.
@@ -269,14 +256,12 @@ class EvaluationRecord:
         Raises:
             OutputError: the disk is full, or the folder cannot be written.
         """
-        problem = self._problems[rollout.problem_id]
-        row = {"problem": to_json(problem), "rollout": to_json(rollout)}
-        JsonLines(self.folder / ROLLOUTS).append(row)
-        self._rollouts[rollout.problem_id, rollout.index] = rollout
+        self.table.add(self.record_of(rollout))
 
-    def rollout(self, like: Rollout) -> Rollout | None:
-        """The one here of the same problem and number, if it has ended."""
-        return self._rollouts.get((like.problem_id, like.index))
+    def rollout(self, problem_id: str, index: int) -> Rollout | None:
+        """The one here of this problem and number, if it has ended."""
+        found = self.table.runs.get(self.key(problem_id, index))
+        return found.rollout if found else None
 
     def saw(self, isolation: IsolationReport) -> None:
         """Keep what holds in the sandbox; one that went on elsewhere may have run in two kinds.
@@ -333,28 +318,22 @@ class EvaluationRecord:
                 raise DataError(f"{path}: not a bill of evaluate: {error}; remove it") from None
         return ledger
 
-    def missing(self) -> list[tuple[Problem, int]]:
-        """Problem and number of each rollout that is not there, or failed by our fault. One whose
-        grader raised is there: its answer is kept, and `grade` grades it again."""
-        return [
-            (self._problems[id_], index)
-            for id_, index in self._unfinished()
-            if id_ in self._problems  # a regrade of an interrupted evaluation lacks some
-        ]
+    def missing(self) -> dict[RunKey, tuple[Problem, int]]:
+        """Problem and number of each rollout that is not there, or failed by our fault."""
+        return {
+            key: (self._problems[key.problem], key.draw)
+            for key in self._unfinished()
+            if key.problem in self._problems  # a regrade of an interrupted evaluation lacks some
+        }
 
     @property
     def complete(self) -> bool:
         """Whether every rollout of the plan is there."""
         return not self._unfinished()
 
-    def _unfinished(self) -> list[tuple[str, int]]:
-        return [
-            (id_, index)
-            for id_ in self.plan.ids
-            for index in range(self.plan.samples)
-            if (found := self._rollouts.get((id_, index))) is None
-            or (found.failure is not None and not grader_failed(found))
-        ]
+    def _unfinished(self) -> list[RunKey]:
+        keys = (self.key(id_, n) for id_ in self.plan.ids for n in range(self.plan.samples))
+        return [key for key in keys if not self.table.holds(key)]
 
     def groups(self) -> list[Group]:
         """Every problem once, in the order of the plan."""
@@ -368,7 +347,7 @@ class EvaluationRecord:
         }
 
     def _group(self, id_: str) -> Group:
-        found = (self._rollouts.get((id_, index)) for index in range(self.plan.samples))
+        found = (self.rollout(id_, index) for index in range(self.plan.samples))
         return Group(self._problems[id_], tuple(r for r in found if r is not None))
 
 

@@ -3,10 +3,9 @@ judge. Nothing is run but hidden tests."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +23,8 @@ from llm_as_judge.judge.kinds import rules_alone
 from llm_as_judge.llm.billing import metered
 from llm_as_judge.rollout.environment import grade_runs
 from llm_as_judge.rollout.line import OUR_FAULT
-from llm_as_judge.rollout.wrappers import cancelled
+from llm_as_judge.runs.record import RunKey, RunRecord
+from llm_as_judge.runs.runner import Keep, at_most, fill
 from llm_as_judge.types import Failure, Problem, Rollout, Verdict, to_json
 
 AT_ONCE = 32
@@ -123,40 +123,48 @@ async def regrade(
         with exclusive(planned.folder, "give another --name", doing="grading"):
             problems = (problem for problem, _ in planned.executions)
             new = EvaluationRecord.begin(planned.folder, planned.plan, planned.config, problems)
-            wanted = [
-                (problem, rollout)
+            wanted = {
+                new.key(problem.id, rollout.index): (problem, rollout)
                 for problem, rollout in planned.executions
-                if (found := new.rollout(rollout)) is None or found.failure is not None
-            ]
-            if on_begin is not None:
-                on_begin(len(wanted))
-            at_once = asyncio.Semaphore(AT_ONCE)
+            }
 
-            async def one(problem: Problem, rollout: Rollout) -> None:
-                async with at_once:
-                    again = await _grade(judge, problem, rollout)
-                new.add(again)
-                if on_rollout is not None:
-                    on_rollout(again)
+            if on_begin is not None:
+                kept = (new.table.runs.get(key) for key in wanted)
+                on_begin(sum(run is None or not _is_graded(run) for run in kept))
+
+            async def env(missing: Mapping[RunKey, tuple[Problem, Rollout]], keep: Keep) -> None:
+                async def one(pair: tuple[Problem, Rollout]) -> None:
+                    keep(new.record_of(await _grade(judge, *pair)))
+
+                await at_most(AT_ONCE, missing.values(), one)
+
+            def told(run: RunRecord) -> None:
+                if on_rollout is not None and run.rollout is not None:
+                    on_rollout(run.rollout)
 
             with metered() as attempts:
-                tasks = [asyncio.ensure_future(one(*pair)) for pair in wanted]
                 try:
-                    await asyncio.gather(*tasks)
-                finally:  # none goes on asking a judge that is being closed
-                    await cancelled(tasks)
+                    await fill(new.table, wanted, env, told, settled=_is_graded)
+                finally:
                     if attempts and planned.config.calls.mode != "replay":
                         new.bill(attempts)
     return new, _changes(planned, new)
 
 
 def _changes(planned: Regrade, new: EvaluationRecord) -> list[Change]:
-    pairs = ((rollout, new.rollout(rollout)) for _, rollout in planned.executions)
+    pairs = (
+        (rollout, new.rollout(rollout.problem_id, rollout.index))
+        for _, rollout in planned.executions
+    )
     return [
         Change(before.problem_id, before.verdict, after.verdict)
         for before, after in pairs
         if after is not None and _decision(before.verdict) != _decision(after.verdict)
     ]
+
+
+def _is_graded(run: RunRecord) -> bool:
+    return run.rollout is not None and run.rollout.failure is None
 
 
 def _decision(verdict: Verdict | None) -> list[bool | None]:

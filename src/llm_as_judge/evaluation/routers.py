@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from llm_as_judge.runs.bank import Array
+from llm_as_judge.runs.table import Array
 
 Predict = Callable[[Array, Array, Array], Array]
 """(vectors (N, E), targets (N, J), new vectors (M, E)) -> (M, J)."""

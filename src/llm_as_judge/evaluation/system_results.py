@@ -16,10 +16,12 @@ from llm_as_judge.evaluation.conditions import (
     conditions_of,
     differing,
 )
-from llm_as_judge.evaluation.layout import ROLLOUTS, read_full, run_folder
+from llm_as_judge.evaluation.layout import read_full, run_folder
 from llm_as_judge.evaluation.selection import MIXED
 from llm_as_judge.grading.version import GRADING_VERSION, older_verdicts
+from llm_as_judge.runs.older import OLDER
 from llm_as_judge.runs.results import FullResults, ProblemRow
+from llm_as_judge.runs.table import RUNS
 
 _SUFFIX = "_results.json"
 
@@ -317,7 +319,7 @@ def _require_one_version(found: Sequence[tuple[str, FullResults]], paths: Sequen
     newest, latest = max(((r.grading_version, name) for name, r in found), default=(1, ""))
     for (name, results), path in zip(found, paths, strict=True):
         if results.grading_version < newest:
-            kept = (run_folder(path) / ROLLOUTS).is_file()
+            kept = any((run_folder(path) / name).is_file() for name in (RUNS, *OLDER))
             again = f"llm-as-judge grade {path}" if kept else "it holds no answers: evaluate again"
             raise DataError(
                 f"{name} was graded by the rules of version {results.grading_version}, {latest} by those of "

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.baselines import program_files, program_of, workflows_dir
-from llm_as_judge.evaluation.search.cells import bank_program
-from llm_as_judge.runs.bank import BankProgram
+from llm_as_judge.evaluation.program_runs import bank_program
+from llm_as_judge.runs.table import BankProgram
 from llm_as_judge.types import DOMAINS, Domain
 from llm_as_judge.workflow.program import form_of, parse_program
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.errors import DataError
 from llm_as_judge.policy.chat_template import FENCE, prompt_ids
-from llm_as_judge.runs.bank import BankProgram
+from llm_as_judge.runs.table import BankProgram
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.imitation_targets import ImitationTarget, Write
 from llm_as_judge.training.learner import Learner, OptimizerOptions

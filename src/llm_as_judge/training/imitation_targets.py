@@ -23,7 +23,8 @@ from dataclasses import dataclass
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.reward import priced
-from llm_as_judge.runs.bank import Bank, BankProgram, Cell
+from llm_as_judge.runs.record import RunRecord
+from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.types import Problem, to_json
 
 TEMPERATURE = 0.02
@@ -54,7 +55,7 @@ LEAST_WEIGHT = 0.05
 
 Write = Callable[[BankProgram], tuple[int, ...] | None]
 """Token ids of a program as the policy would write it; None where it could not."""
-Cells = Mapping[str, Sequence[Cell]]
+Cells = Mapping[str, Sequence[RunRecord]]
 """Graded cells of each problem, by its id."""
 
 
@@ -82,8 +83,8 @@ def taught_cells(bank: Bank, problems: Sequence[Problem], where: str) -> Cells:
         for problem in problems
         if problem.id in bank.problems and to_json(bank.problems[problem.id]) == to_json(problem)
     }
-    found: dict[str, list[Cell]] = defaultdict(list)
-    for cell in bank.cells.values():
+    found: dict[str, list[RunRecord]] = defaultdict(list)
+    for cell in bank.runs.values():
         if cell.problem in known and cell.right is not None:
             found[cell.problem].append(cell)
     if not found:
@@ -157,7 +158,7 @@ def _alike_sets(
 
 
 def _gain_by_problem(
-    cells: Sequence[Cell], program_effects: Mapping[str, ProgramEffect]
+    cells: Sequence[RunRecord], program_effects: Mapping[str, ProgramEffect]
 ) -> float | None:
     """What the best program of half of the draws gains on the other half, to the set's best of those that ran
     there; the mean of both ways. None: not two programs have draws in both halves."""
@@ -220,7 +221,7 @@ def _fitted(
     programs that stayed. Two effects are therefore fitted in each domain: right = problem + program (least squares),
     cost = problem x program (Poisson); each problem's and each program's in turn.
     """
-    of_domains: dict[str, list[Cell]] = defaultdict(list)
+    of_domains: dict[str, list[RunRecord]] = defaultdict(list)
     dataset_of = {problem.id: problem.dataset for problem in problems}
     for problem in problems:
         of_domains[problem.domain] += cells.get(problem.id, ())
@@ -231,7 +232,7 @@ def _fitted(
     for found in of_domains.values():
         in_domain, of_problems = _effects(found)
         problem_effects |= of_problems
-        of_sets: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+        of_sets: dict[tuple[str, str], list[RunRecord]] = defaultdict(list)
         for cell in found:
             of_sets[dataset_of[cell.problem], cell.program].append(cell)
         for (dataset, key), each in of_sets.items():
@@ -241,7 +242,9 @@ def _fitted(
     return program_effects, problem_effects
 
 
-def _effects(cells: Sequence[Cell]) -> tuple[dict[str, ProgramEffect], dict[str, ProblemEffect]]:
+def _effects(
+    cells: Sequence[RunRecord],
+) -> tuple[dict[str, ProgramEffect], dict[str, ProblemEffect]]:
     of_programs, of_problems = _grouped(cells)
     nothing = ProgramEffect(0.0, 1.0)
     program_effects = dict.fromkeys(of_programs, nothing)
@@ -265,9 +268,11 @@ def _effects(cells: Sequence[Cell]) -> tuple[dict[str, ProgramEffect], dict[str,
     return program_effects, problem_effects
 
 
-def _grouped(cells: Sequence[Cell]) -> tuple[dict[str, list[Cell]], dict[str, list[Cell]]]:
-    of_programs: dict[str, list[Cell]] = defaultdict(list)
-    of_problems: dict[str, list[Cell]] = defaultdict(list)
+def _grouped(
+    cells: Sequence[RunRecord],
+) -> tuple[dict[str, list[RunRecord]], dict[str, list[RunRecord]]]:
+    of_programs: dict[str, list[RunRecord]] = defaultdict(list)
+    of_problems: dict[str, list[RunRecord]] = defaultdict(list)
     for cell in cells:
         of_programs[cell.program].append(cell)
         of_problems[cell.problem].append(cell)
@@ -275,7 +280,7 @@ def _grouped(cells: Sequence[Cell]) -> tuple[dict[str, list[Cell]], dict[str, li
 
 
 def _drawn(
-    cells: Sequence[Cell],
+    cells: Sequence[RunRecord],
     problem_effects: Mapping[str, ProblemEffect],
     towards: ProgramEffect,
     runs: float,
@@ -302,7 +307,7 @@ def _ratio(cost: float, expected: float) -> float:
 
 
 def _values(
-    cells: Sequence[Cell],
+    cells: Sequence[RunRecord],
     of_problem: ProblemEffect,
     price: float,
     program_effects: Mapping[str, ProgramEffect],

@@ -88,7 +88,7 @@ class Run:
             self._imitation = None if warm_start.progress.done else warm_start
         else:
             self._warm_start = warm_start
-        self._pending = PendingRollouts(log.folder)
+        self._pending = PendingRollouts(log.folder, GRADING_VERSION)
         self._recovered = Recovered(self._pending)
         self._cursor = self._sampler.state_dict()
         self._progress = StepProgress(view)

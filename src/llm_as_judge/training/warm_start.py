@@ -14,7 +14,7 @@ from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.policy.chat_template import FENCE
 from llm_as_judge.policy.checkpoint import SavedState
 from llm_as_judge.reward import PRICES
-from llm_as_judge.runs.bank import Bank, BankProgram
+from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.training.imitation_targets import (
     Cells,
     ImitationTarget,

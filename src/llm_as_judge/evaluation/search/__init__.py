@@ -1,6 +1,5 @@
 """Search for the best fixed program, over a bank of what programs do on problems.
 
-cells.py       this program on this problem at this draw -> right, cost, status
 programs.py    the programs that take part: shipped, given, sampled, mutated
 choices.py     the best program for everything, a domain or a set; figures that are not flattered
 halving.py     poor programs get few runs

@@ -15,7 +15,7 @@ from llm_as_judge.evaluation.search.choices import DOMAIN, Found
 from llm_as_judge.evaluation.search.halving import mean_of_draws
 from llm_as_judge.evaluation.statistics import paired
 from llm_as_judge.llm.weights import installed
-from llm_as_judge.runs.bank import Bank, Table
+from llm_as_judge.runs.table import Bank, Table
 from llm_as_judge.types import DOMAINS, Budget, Problem
 
 Vectors = Mapping[str, Sequence[float]]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from llm_as_judge.accuracy import Right, accuracy
-from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
+from llm_as_judge.evaluation.program_runs import BankRunner, all_runs
 from llm_as_judge.evaluation.search.halving import (
     mean_of_draws,
     mean_of_problems,
@@ -24,7 +24,8 @@ from llm_as_judge.evaluation.search.halving import (
     values_of,
 )
 from llm_as_judge.reward import PRICES, priced
-from llm_as_judge.runs.bank import Array, Bank, BankProgram, Place, Table
+from llm_as_judge.runs.record import RunKey
+from llm_as_judge.runs.table import Array, Bank, BankProgram, Table
 from llm_as_judge.types import Budget, Domain, Problem
 
 FOLDS = 5
@@ -149,7 +150,7 @@ async def search_choices(
         held = {d: rows for d, rows in outside.items() if rows and d in kept}
         for d, rows in held.items():
             needed = {by[d].key: by[d] for by in picked.values() if d in by}
-            await again.fill(all_cells(needed.values(), rows, draws))
+            await again.fill(all_runs(needed.values(), rows, draws))
         scored = {d: _table(again, kept[d], rows, draws) for d, rows in held.items()}
         for key, outcomes in _outcomes(scored, picked).items():
             crossed[key].update(outcomes)
@@ -172,11 +173,9 @@ async def search_choices(
     )
 
 
-def not_graded_by_set(bank: Bank, places: Iterable[Place]) -> dict[str, int]:
+def not_graded_by_set(bank: Bank, keys: Iterable[RunKey]) -> dict[str, int]:
     """Of these runs of a bank those whose answers were not graded."""
-    open_ = [
-        problem for key, problem, draw in places if bank.cells[key, problem, draw].right is None
-    ]
+    open_ = [key.problem for key in keys if bank.runs[key].right is None]
     return dict(Counter(bank.problems[id_].dataset for id_ in sorted(open_)))
 
 

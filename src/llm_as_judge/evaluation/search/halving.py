@@ -17,9 +17,9 @@ from itertools import zip_longest
 import numpy as np
 
 from llm_as_judge.data.mix import named_rng
-from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
+from llm_as_judge.evaluation.program_runs import BankRunner, all_runs
 from llm_as_judge.reward import PRICES, priced
-from llm_as_judge.runs.bank import Array, BankProgram, Table
+from llm_as_judge.runs.table import Array, BankProgram, Table
 from llm_as_judge.types import Problem
 
 FINALISTS = 8
@@ -83,7 +83,7 @@ async def halve(
         taking = Rung(len(racing), rung.problems, rung.draws)
         if on_rung is not None:
             on_rung(taking)
-        await runner.fill(all_cells(racing, seen, rung.draws))
+        await runner.fill(all_runs(racing, seen, rung.draws))
     return racing
 
 

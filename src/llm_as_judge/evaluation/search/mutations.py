@@ -7,10 +7,10 @@ import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from llm_as_judge.evaluation.program_runs import bank_program
 from llm_as_judge.evaluation.random_workflow import DRAFTS, INSTRUCTIONS
-from llm_as_judge.evaluation.search.cells import bank_program
 from llm_as_judge.operators import registry
-from llm_as_judge.runs.bank import BankProgram
+from llm_as_judge.runs.table import BankProgram
 from llm_as_judge.types import Domain
 from llm_as_judge.workflow.program import form_of, parse_program
 

@@ -18,12 +18,12 @@ from llm_as_judge.evaluation.baselines import (
     program_of,
     workflows_dir,
 )
+from llm_as_judge.evaluation.program_runs import bank_program
 from llm_as_judge.evaluation.random_workflow import random_body
-from llm_as_judge.evaluation.search.cells import bank_program
 from llm_as_judge.evaluation.search.mutations import mutated
 from llm_as_judge.evaluation.systems import PolicySystem
 from llm_as_judge.policy.prompt import PolicyPrompt
-from llm_as_judge.runs.bank import BankProgram
+from llm_as_judge.runs.table import BankProgram
 from llm_as_judge.types import DOMAINS, Domain, PolicySampler, Problem, Sampling
 from llm_as_judge.workflow.program import extract, form_of, parse_program
 

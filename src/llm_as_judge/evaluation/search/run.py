@@ -9,11 +9,11 @@ from llm_as_judge.assembly import Workbench
 from llm_as_judge.assembly.executor_settings import operator_settings
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.search.cells import BankRunner, all_cells
+from llm_as_judge.evaluation.program_runs import BankRunner, all_runs
 from llm_as_judge.evaluation.search.choices import Found, search_choices
 from llm_as_judge.evaluation.search.halving import Rung, halve, rungs
 from llm_as_judge.evaluation.search.programs import Programs, widened
-from llm_as_judge.runs.bank import BankProgram
+from llm_as_judge.runs.table import BankProgram
 from llm_as_judge.types import Domain, Problem
 
 DRAWS = 4
@@ -98,7 +98,7 @@ async def search(
         runner: BankRunner, domain: Domain, rows: Sequence[Problem]
     ) -> list[BankProgram]:
         if not options.halving:
-            await runner.fill(all_cells(taking[domain], rows, options.draws))
+            await runner.fill(all_runs(taking[domain], rows, options.draws))
             return taking[domain]
         first = domain not in shown
         shown.add(domain)

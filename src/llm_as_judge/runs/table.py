@@ -1,38 +1,42 @@
-"""The bank: what each program did on each problem at each draw, on disk as it grows.
+"""The run table: what each program did on each problem at each draw, one append-only file a folder.
 
-    FOLDER/about.json       by what the cells came about: executor, judge, settings, code
-    FOLDER/programs.jsonl   the programs; equal ones (up to names and layout) are one
+    FOLDER/runs.jsonl       a RunRecord a line, as each run ends
     FOLDER/problems.jsonl   the problems
-    FOLDER/cells.jsonl      program, problem, draw -> right, cost, tokens, calls, status, answer
+    FOLDER/programs.jsonl   of a bank: the programs; equal ones (up to names and layout) are one
+    FOLDER/about.json       of a bank: the conditions of its runs: executor, judge, settings, code
 
-A line is appended as each run of a program ends, so that a killed process loses at most the runs that
-it was in. One process writes at a time; any number may read.
+A killed process loses at most the runs that it was in. One process writes at a time; any number may
+read. :mod:`.runner` runs what a table lacks; :mod:`.older` reads the files of earlier versions.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.files import exclusive, output_errors, write_text
-from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.files import exclusive, write_text
+from llm_as_judge.jsonl import Broken, JsonLines
+from llm_as_judge.renamed import hint
+from llm_as_judge.runs.older import OLDER, older_runs
+from llm_as_judge.runs.record import FIGURES, RunKey, RunRecord, read_record
 from llm_as_judge.types import Domain, Problem, from_json, to_json
 
-ABOUT, PROGRAMS, PROBLEMS, CELLS = "about.json", "programs.jsonl", "problems.jsonl", "cells.jsonl"
+ABOUT, PROGRAMS, PROBLEMS, RUNS = "about.json", "programs.jsonl", "problems.jsonl", "runs.jsonl"
 ANOTHER = "name another --bank (headroom: another --out)"
 VERSION = "version of the grading rules"
 """Among the conditions in about.json; a bank without it is of version 1."""
 Array = npt.NDArray[np.float64]
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,40 +57,9 @@ class BankProgram:
         return f"{self.domain}/{self.hash}"
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One run of a program on a problem, from one of the executor's draws on."""
-
-    program: str
-    """Key of the program."""
-    problem: str
-    """Id of the problem."""
-    draw: int
-    right: float | None
-    """1 or 0; None = open: not graded."""
-    cost: float
-    """In written tokens: each prompt of the run once, at its price."""
-    tokens: int
-    """Prompt and written tokens, all alike."""
-    calls: int
-    status: str
-    """How the run ended, see ``types.ExecutionStatus``."""
-    answer: str = ""
-    """Hash of the answer under the folder's salt, see ``grading/answer_hash.py``; empty: none was given,
-    or by an earlier version."""
-
-    @property
-    def place(self) -> Place:
-        return self.program, self.problem, self.draw
-
-
-Place = tuple[str, str, int]
-"""Key of the program, id of the problem, draw."""
-
-
 @dataclass(frozen=True)
 class Table:
-    """Cells as arrays: J programs x P problems x D draws, NaN where there is none."""
+    """Runs as arrays: J programs x P problems x D draws, NaN where there is none."""
 
     programs: tuple[BankProgram, ...]
     problems: tuple[Problem, ...]
@@ -132,8 +105,79 @@ class Table:
         return self.of([mine[int(j)] for j in near], [int(p) for p in problems])
 
 
-class Bank:
-    """The cells of a folder, in memory and on disk."""
+class Runs:
+    """The records of one file, in memory and on disk: of a key the last one holds."""
+
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        read: Callable[[Mapping[str, Any]], RunRecord] = read_record,
+        leave_out_broken: bool = False,
+    ) -> None:
+        """Reads what is there.
+
+        Args:
+            path: None = they are kept in memory alone.
+            read: a row as a record; raises TypeError where it is none.
+            leave_out_broken: a line that is no run is left out, and so made again.
+        Raises:
+            DataError: the file cannot be read (``file:line``).
+        """
+        self.runs: dict[RunKey, RunRecord] = {}
+        self._file = JsonLines(path) if path is not None else None
+        if path is None:
+            return
+        for record in _rows(path, read, Broken() if leave_out_broken else None):
+            self.runs[record.key] = record
+
+    def holds(self, key: RunKey) -> bool:
+        """Whether this run has been made, and not failed by our fault."""
+        found = self.runs.get(key)
+        return found is not None and found.finished
+
+    def add(self, record: RunRecord) -> None:
+        """
+        Raises:
+            OutputError: the disk is full, or the folder cannot be written.
+        """
+        if self._file is not None:
+            self._file.append(record.as_row())
+        self.runs[record.key] = record
+
+    def keep_only(self, records: Iterable[RunRecord]) -> None:
+        """These and no others; without any the file goes.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        self.runs = {record.key: record for record in records}
+        if self._file is not None:
+            self._file.rewrite(json.dumps(record.as_row()) for record in self.runs.values())
+
+
+def _rows(path: Path, read: Callable[[Mapping[str, Any]], R], broken: Broken | None) -> Iterator[R]:
+    """What ``read`` makes of the rows of a file, which need not be there.
+
+    Args:
+        broken: counts the lines that are left out; None: none is.
+    """
+    file = JsonLines(path)
+    rows = file.rows(missing_ok=True) if broken is None else file.sound_rows(broken)
+    try:
+        for number, row in enumerate(rows, start=1):
+            try:
+                yield read(row)
+            except TypeError as error:
+                if broken is None:
+                    raise DataError(f"{path}:{number}: {error}") from None
+                broken.lines += 1
+    except DataError as error:
+        raise DataError(f"{error}; remove that line: what is missing is run again") from None
+
+
+class RunTable(Runs):
+    """The runs of a folder with their problems."""
 
     def __init__(self, folder: Path) -> None:
         """Reads what is there.
@@ -141,16 +185,65 @@ class Bank:
         Raises:
             DataError: a file of it cannot be read (``file:line``).
         """
+        super().__init__(folder / RUNS)
         self.folder = folder
-        self.programs: dict[str, BankProgram] = {}
-        self.problems: dict[str, Problem] = {}
-        self.cells: dict[Place, Cell] = {}
-        for program in self._read(PROGRAMS, partial(from_json, BankProgram)):
-            self.programs[program.key] = program
-        for problem in self._read(PROBLEMS, partial(from_json, Problem)):
+        self.problems: dict[str, Problem] = {
+            problem.id: problem
+            for problem in _rows(folder / PROBLEMS, partial(from_json, Problem), None)
+        }
+        older = [folder / name for name in OLDER if (folder / name).is_file()]
+        self._older = older[0] if older and not (folder / RUNS).is_file() else None
+        if self._older is not None:
+            hint(
+                f"{self._older} is of an earlier version and is read once; runs are kept in {RUNS} now"
+            )
+            for of, record in older_runs(self._older):
+                self.runs[record.key] = record
+                if of is not None:
+                    self.problems[of.id] = of
+
+    def add_problem(self, problem: Problem) -> None:
+        """
+        Raises:
+            DataError: another problem of this id is there.
+            OutputError: the folder cannot be written.
+        """
+        known = self.problems.get(problem.id)
+        if known is None:
+            JsonLines(self.folder / PROBLEMS).append(to_json(problem))
             self.problems[problem.id] = problem
-        for cell in self._read(CELLS, _cell):
-            self.cells[cell.place] = cell
+        elif known is not problem and to_json(known) != to_json(problem):
+            raise DataError(
+                f"{self.folder / PROBLEMS}: {problem.id} is not the same problem as before; "
+                f"{ANOTHER}"
+            )
+
+    def take_over(self) -> None:
+        """Write the runs of an earlier version's file as those of this one; that file stays as it is.
+
+        Raises:
+            OutputError: the folder cannot be written.
+        """
+        if self._older is not None:
+            problems = (json.dumps(to_json(problem)) for problem in self.problems.values())
+            JsonLines(self.folder / PROBLEMS).rewrite(problems)
+            self.keep_only(self.runs.values())
+            self._older = None
+
+
+class Bank(RunTable):
+    """Runs of programs under one set of conditions."""
+
+    def __init__(self, folder: Path) -> None:
+        """Reads what is there.
+
+        Raises:
+            DataError: a file of it cannot be read (``file:line``).
+        """
+        super().__init__(folder)
+        self.programs: dict[str, BankProgram] = {}
+        for program in _rows(folder / PROGRAMS, partial(from_json, BankProgram), None):
+            self.programs[program.key] = program
 
     @classmethod
     def named(cls, folder: Path, key: str) -> Bank:
@@ -159,9 +252,9 @@ class Bank:
         Raises:
             DataError: there is none, or a file of it cannot be read (``file:line``).
         """
-        if not (folder / CELLS).is_file():
+        if not is_bank(folder):
             raise DataError(
-                f"{key}: {folder} is no bank (no {CELLS}); fill one: llm-as-judge pool fill, "
+                f"{key}: {folder} is no bank (no {RUNS}); fill one: llm-as-judge pool fill, "
                 "headroom FILE, or search --split train"
             )
         return cls(folder)
@@ -170,17 +263,9 @@ class Bank:
         """Digest of what it holds, in whatever order it was filled; the answers' hashes are left out:
         another salt makes no other bank."""
         known = [to_json(one) for part in (self.programs, self.problems) for one in part.values()]
-        cells = [{name: getattr(cell, name) for name in _FORM} for cell in self.cells.values()]
+        cells = [{name: getattr(record, name) for name in FIGURES} for record in self.runs.values()]
         rows = sorted(map(json.dumps, [*known, *cells]))
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
-
-    def _read(self, name: str, read: Callable[[Mapping[str, Any]], Any]) -> Iterator[Any]:
-        path = self.folder / name
-        for number, row in enumerate(JsonLines(path).rows(missing_ok=True), start=1):
-            try:
-                yield read(row)
-            except TypeError as error:
-                raise DataError(f"{path}:{number}: {error}; remove that line") from None
 
     @classmethod
     @contextmanager
@@ -188,23 +273,25 @@ class Bank:
         """The bank of ``folder``, for one process that adds to it.
 
         Args:
-            about: what decides a cell beside program, problem and draw.
+            about: what decides a run beside program, problem and draw.
         Raises:
-            DataError: the cells there came about by something else, or cannot be read.
+            DataError: the runs there came about by something else, or cannot be read.
             OutputError: another process writes there, or the folder cannot be written.
         """
         with exclusive(folder, ANOTHER, doing="filling the bank"):
             path = folder / ABOUT
             text = json.dumps(about, indent=1, sort_keys=True) + "\n"
-            # without a cell nothing came about by the conditions that are written there
-            filled = path.is_file() and (folder / CELLS).is_file()
+            # without a run nothing came about by the conditions that are written there
+            filled = path.is_file() and is_bank(folder)
             if filled and (found := _other(path, json.loads(text))):
                 raise DataError(
                     f"{folder}: filled by other conditions ({found}); {ANOTHER}, or "
                     "name the configuration that it was filled by"
                 )
+            bank = cls(folder)
+            bank.take_over()
             write_text(path, text)
-            yield cls(folder)
+            yield bank
 
     # ------------------------------------------------------------------------------------- adding
     def add_program(self, program: BankProgram) -> BankProgram:
@@ -215,37 +302,9 @@ class Bank:
         """
         known = self.programs.get(program.key)
         if known is None:
-            self._append(PROGRAMS, program)
+            JsonLines(self.folder / PROGRAMS).append(to_json(program))
             self.programs[program.key] = known = program
         return known
-
-    def add_problem(self, problem: Problem) -> None:
-        """
-        Raises:
-            DataError: another problem of this id is there.
-            OutputError: the folder cannot be written.
-        """
-        known = self.problems.get(problem.id)
-        if known is None:
-            self._append(PROBLEMS, problem)
-            self.problems[problem.id] = problem
-        elif known is not problem and to_json(known) != to_json(problem):
-            raise DataError(
-                f"{self.folder / PROBLEMS}: {problem.id} is not the same problem as before; "
-                f"{ANOTHER}"
-            )
-
-    def add(self, cell: Cell) -> None:
-        """
-        Raises:
-            OutputError: the disk is full, or the folder cannot be written.
-        """
-        self._append(CELLS, cell)
-        self.cells[cell.place] = cell
-
-    def _append(self, name: str, value: object) -> None:
-        with output_errors(self.folder):
-            JsonLines(self.folder / name).append(json.dumps(to_json(value), ensure_ascii=True))
 
     # ------------------------------------------------------------------------------------ reading
     def table(
@@ -257,18 +316,18 @@ class Bank:
         """Arrays of these programs (keys), problems (ids) and draws 0 .. ``draws`` - 1; default: all."""
         keys = list(self.programs) if programs is None else list(programs)
         ids = list(self.problems) if problems is None else list(problems)
-        most = draws or 1 + max((draw for _, _, draw in self.cells), default=0)
+        most = draws or 1 + max((draw for _, _, draw in self.runs), default=0)
         arrays = [np.full((len(keys), len(ids), most), np.nan) for _ in range(5)]
         for j, key in enumerate(keys):
             for p, id_ in enumerate(ids):
                 for draw in range(most):
-                    if cell := self.cells.get((key, id_, draw)):
+                    if run := self.runs.get(RunKey(key, id_, draw)):
                         values = (
-                            cell.right or 0.0,
-                            cell.right is None,
-                            cell.cost,
-                            cell.tokens,
-                            cell.calls,
+                            run.right or 0.0,
+                            run.right is None,
+                            run.cost,
+                            run.tokens,
+                            run.calls,
                         )
                         for array, value in zip(arrays, values, strict=True):
                             array[j, p, draw] = value
@@ -279,39 +338,18 @@ class Bank:
         )
 
     def means(self, least: int = 2) -> dict[str, float]:
-        """Mean right of each problem over all graded cells of it, where there are ``least`` of them."""
+        """Mean right of each problem over all graded runs of it, where there are ``least`` of them."""
         sums: dict[str, list[float]] = {}
-        for cell in self.cells.values():
-            if cell.right is not None:
-                sums.setdefault(cell.problem, []).append(cell.right)
+        for run in self.runs.values():
+            if run.right is not None:
+                sums.setdefault(run.problem, []).append(run.right)
         return {id_: sum(v) / len(v) for id_, v in sums.items() if len(v) >= least}
 
 
-_FORM: Mapping[str, tuple[type, ...]] = {
-    "program": (str,),
-    "problem": (str,),
-    "draw": (int,),
-    "right": (float, int, type(None)),
-    "cost": (float, int),
-    "tokens": (int,),
-    "calls": (int,),
-    "status": (str,),
-}
-
-
-def _cell(row: Mapping[str, Any]) -> Cell:
-    """As ``from_json``, which at some 100,000 rows takes minutes.
-
-    Raises:
-        TypeError: the row is no cell.
-    """
-    for name, kinds in _FORM.items():
-        if not isinstance(row.get(name), kinds):
-            raise TypeError(f"{name!r} is {row.get(name)!r}")
-    answer = row.get("answer", "")
-    if not isinstance(answer, str):
-        raise TypeError(f"'answer' is {answer!r}")
-    return Cell(**{name: row[name] for name in _FORM}, answer=answer)
+def is_bank(folder: Path) -> bool:
+    """Whether runs of programs are kept there, by this version or an earlier one."""
+    runs = any((folder / name).is_file() for name in (RUNS, OLDER[0]))
+    return runs and (folder / PROGRAMS).is_file()
 
 
 def grading_version(folder: Path) -> int:

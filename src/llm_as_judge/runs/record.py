@@ -1,0 +1,128 @@
+"""A run: one program on one problem at one draw, its figures and, where it is kept, all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from llm_as_judge.errors import GraderError
+from llm_as_judge.types import PromptFacts, Rollout, from_json, to_json
+
+
+class RunKey(NamedTuple):
+    """Names a run in its table."""
+
+    program: str
+    """Of a bank: the key of the program; of an evaluation: the policy; of an audit: the pass; of
+    training: step and group."""
+    problem: str
+    """Id of the problem."""
+    draw: int
+    """From which draw of the executor's the program began, or the number of the sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run of a program on a problem."""
+
+    program: str
+    problem: str
+    draw: int
+    """These three are its :class:`RunKey`."""
+    right: float | None
+    """0..1, the share of right ones where a run is several; None = open: not graded."""
+    cost: float
+    """In written tokens: each prompt of the run once, at its price."""
+    tokens: int
+    """Prompt and written tokens, all alike."""
+    calls: int
+    status: str
+    """``types.ExecutionStatus``, or ``failed`` by our fault."""
+    answer: str = ""
+    """Salted hash of the answer, see ``grading/answer_hash.py``; empty: none was given or kept."""
+    grading_version: int = 1
+    """Of the rules that graded, see ``grading/version.py``."""
+    log_prob: float | None = None
+    """Of the replies' tokens, in sum; None: the endpoint does not say it."""
+    rollout: Rollout | None = None
+    """Program, execution and verdict in full; None in a bank, which keeps figures alone."""
+    prompt: PromptFacts | None = None
+    """What the prompt of its program showed; of training alone."""
+
+    @classmethod
+    def of(
+        cls, program: str, rollout: Rollout, version: int, answer: str = "", *, whole: bool = True
+    ) -> RunRecord:
+        """
+        Args:
+            program: see :class:`RunKey`; the rollout's own index is the draw.
+            whole: keep the rollout, too.
+        """
+        execution, verdict = rollout.execution, rollout.verdict
+        return cls(
+            program,
+            rollout.problem_id,
+            rollout.index,
+            verdict.right if verdict else None,
+            round(execution.cost, 2) if execution else 0.0,
+            execution.tokens if execution else 0,
+            execution.llm_calls if execution else 0,
+            execution.status if execution else "failed",
+            answer,
+            version,
+            rollout=rollout if whole else None,
+        )
+
+    @property
+    def key(self) -> RunKey:
+        return RunKey(self.program, self.problem, self.draw)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it need not be run again: it did not fail by our fault. Where a grader raised, the
+        answer is kept and can be graded again."""
+        failure = self.rollout.failure if self.rollout else None
+        return failure is None or failure.kind == GraderError.__name__
+
+    def as_row(self) -> dict[str, Any]:
+        """As JSON; what most records do not have is left out."""
+        row = {name: getattr(self, name) for name in FIGURES}
+        row |= {"answer": self.answer, "grading_version": self.grading_version}
+        if self.log_prob is not None:
+            row["log_prob"] = self.log_prob
+        kept = {"rollout": self.rollout, "prompt": self.prompt}
+        return row | {name: to_json(one) for name, one in kept.items() if one is not None}
+
+
+FIGURES: Mapping[str, tuple[type, ...]] = {
+    "program": (str,),
+    "problem": (str,),
+    "draw": (int,),
+    "right": (float, int, type(None)),
+    "cost": (float, int),
+    "tokens": (int,),
+    "calls": (int,),
+    "status": (str,),
+}
+_OPTIONAL: Mapping[str, tuple[type, ...]] = {
+    "answer": (str,),
+    "grading_version": (int,),
+    "log_prob": (float, int, type(None)),
+}
+
+
+def read_record(row: Mapping[str, Any]) -> RunRecord:
+    """The inverse of :meth:`RunRecord.as_row`; ``from_json`` would take minutes at 100,000 rows.
+
+    Raises:
+        TypeError: the row is no run.
+    """
+    optional = {name: kinds for name, kinds in _OPTIONAL.items() if name in row}
+    for name, kinds in {**FIGURES, **optional}.items():
+        if not isinstance(row.get(name), kinds):
+            raise TypeError(f"{name!r} is {row.get(name)!r}")
+    known = {name: row[name] for name in (*FIGURES, *optional)}
+    whole = {"rollout": Rollout, "prompt": PromptFacts}
+    kept = {name: from_json(kind, row[name]) for name, kind in whole.items() if name in row}
+    return RunRecord(**known, **kept)

@@ -10,9 +10,18 @@ import numpy as np
 import pytest
 
 from llm_as_judge.errors import DataError, OutputError
-from llm_as_judge.runs.record import RunKey, RunRecord
+from llm_as_judge.runs.record import RunKey, RunRecord, read_record
 from llm_as_judge.runs.table import VERSION, Bank, BankProgram, grading_version
-from llm_as_judge.types import Problem
+from llm_as_judge.types import (
+    Completion,
+    Execution,
+    OperatorCall,
+    Problem,
+    Program,
+    ReplyLogProbs,
+    Rollout,
+    Verdict,
+)
 
 ABOUT = {"executor.model": "small"}
 PROBLEM = Problem("gsm8k/val/1", "gsm8k", "math", "1 + 1?", ("2",))
@@ -178,3 +187,20 @@ def test_the_cells_of_an_earlier_version_are_read_once_with_a_line(
         bank.add(cell(1))
     (tmp_path / "cells.jsonl").write_text("never read again\n")
     assert list(Bank(tmp_path).runs) == [cell(n).key for n in range(2)]
+
+
+def test_a_run_keeps_the_log_probs_of_its_replies_and_the_version_that_graded_it() -> None:
+    sure = ReplyLogProbs(12, -0.25)
+    calls = (OperatorCall("Custom", logprobs=(sure,)), OperatorCall("Custom"))
+    written = Rollout(
+        PROBLEM.id,
+        3,
+        Completion((), (), (), "x", "stop"),
+        Program("x", "x"),
+        Execution("ok", "2", calls),
+        Verdict(True, "exact", "r"),
+    )
+    for whole in (True, False):
+        record = RunRecord.of(PROGRAM.key, written, 7, whole=whole)
+        assert (record.logprobs, record.grading_version, record.right) == ((sure,), 7, 1.0)
+        assert read_record(json.loads(json.dumps(record.as_row()))) == record

@@ -195,11 +195,17 @@ def ended(run: Path) -> dict[tuple[int, int, int], dict[str, Any]]:
     found = {}
     for name in (ROLLOUTS, PENDING):
         if (run / name).is_file():
-            for row in JsonLines(run / name).rows("step", "group"):
+            for row in JsonLines(run / name).rows():
                 if row["rollout"]["verdict"] is not None:
-                    place = (row["step"], row["group"], row["rollout"]["index"])
-                    found[place] = row["rollout"]
+                    found[_place(row)] = row["rollout"]
     return found
+
+
+def _place(row: dict[str, Any]) -> tuple[int, int, int]:
+    """Step and group, which pending rollouts have in the name of their program, and number in the group."""
+    named = re.findall(r"\d+", row["program"]) if "program" in row else (row["step"], row["group"])
+    step, group = map(int, named)
+    return step, group, row["rollout"]["index"]
 
 
 @dataclass

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from llm_as_judge.errors import GraderError
-from llm_as_judge.types import PromptFacts, Rollout, from_json, to_json
+from llm_as_judge.types import PromptFacts, ReplyLogProbs, Rollout, from_json, to_json
 
 
 class RunKey(NamedTuple):
@@ -43,8 +43,8 @@ class RunRecord:
     """Salted hash of the answer, see ``grading/answer_hash.py``; empty: none was given or kept."""
     grading_version: int = 1
     """Of the rules that graded, see ``grading/version.py``."""
-    log_prob: float | None = None
-    """Of the replies' tokens, in sum; None: the endpoint does not say it."""
+    logprobs: tuple[ReplyLogProbs, ...] = ()
+    """Of the executor's replies, call after call; those of an endpoint that gives none are left out."""
     rollout: Rollout | None = None
     """Program, execution and verdict in full; None in a bank, which keeps figures alone."""
     prompt: PromptFacts | None = None
@@ -71,6 +71,7 @@ class RunRecord:
             execution.status if execution else "failed",
             answer,
             version,
+            tuple(one for call in execution.calls for one in call.logprobs) if execution else (),
             rollout=rollout if whole else None,
         )
 
@@ -89,10 +90,8 @@ class RunRecord:
         """As JSON; what most records do not have is left out."""
         row = {name: getattr(self, name) for name in FIGURES}
         row |= {"answer": self.answer, "grading_version": self.grading_version}
-        if self.log_prob is not None:
-            row["log_prob"] = self.log_prob
-        kept = {"rollout": self.rollout, "prompt": self.prompt}
-        return row | {name: to_json(one) for name, one in kept.items() if one is not None}
+        kept = {"logprobs": self.logprobs, "rollout": self.rollout, "prompt": self.prompt}
+        return row | {name: to_json(one) for name, one in kept.items() if one}
 
 
 FIGURES: Mapping[str, tuple[type, ...]] = {
@@ -108,7 +107,11 @@ FIGURES: Mapping[str, tuple[type, ...]] = {
 _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "answer": (str,),
     "grading_version": (int,),
-    "log_prob": (float, int, type(None)),
+}
+_WHOLE: Mapping[str, Any] = {
+    "logprobs": tuple[ReplyLogProbs, ...],
+    "rollout": Rollout,
+    "prompt": PromptFacts,
 }
 
 
@@ -123,6 +126,5 @@ def read_record(row: Mapping[str, Any]) -> RunRecord:
         if not isinstance(row.get(name), kinds):
             raise TypeError(f"{name!r} is {row.get(name)!r}")
     known = {name: row[name] for name in (*FIGURES, *optional)}
-    whole = {"rollout": Rollout, "prompt": PromptFacts}
-    kept = {name: from_json(kind, row[name]) for name, kind in whole.items() if name in row}
+    kept = {name: from_json(kind, row[name]) for name, kind in _WHOLE.items() if name in row}
     return RunRecord(**known, **kept)

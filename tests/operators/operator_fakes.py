@@ -13,8 +13,11 @@ from llm_as_judge.operators import (
     Registry,
     registry,
 )
+from llm_as_judge.operators.base import StopSettings
 from llm_as_judge.operators.prompts import Enhancement
+from llm_as_judge.operators.stopping import FEATURES, StopRule, StopTable
 from llm_as_judge.types import (
+    DOMAINS,
     IsolationReport,
     Json,
     OperatorCall,
@@ -50,9 +53,15 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "Revise": {"problem": "p", "solution": "s", "feedback": "f"},
     "UntilAgree": {"ways": ["1", "2", "1"], "agree": 2, "most": 3},
     "UntilPassed": {"problem": "p", "entry_point": "add", "most": 3},
+    "UntilWorth": {"ways": ["1", "2", "1"], "most": 3},
     "Vote": {"solutions": ["1", "2", "3"]},
 }
 """Of one call of each shipped operator."""
+
+
+_RULE = StopRule(((-1.0, *[0.0] * len(FEATURES)),), ())
+STOPS = StopSettings(StopTable({}, {}, {}, {domain: {"0.1": _RULE} for domain in DOMAINS}), 0.1)
+"""A learned stop after the first draw."""
 
 
 class FakeSandbox:
@@ -117,7 +126,11 @@ def service(
 ) -> tuple[OperatorService, ScriptedChat]:
     chat = ScriptedChat(answers, name=name)
     context = ExecutionContext(
-        chat, sandbox or FakeSandbox(), problem, settings or OperatorSettings(), enhancements
+        chat,
+        sandbox or FakeSandbox(),
+        problem,
+        settings or OperatorSettings(stop=STOPS),
+        enhancements,
     )
     return OperatorService(operators or registry(), context), chat
 

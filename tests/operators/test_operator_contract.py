@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from operator_fakes import ARGUMENTS, CODE, MATH, FakeSandbox, called, service
+from operator_fakes import ARGUMENTS, CODE, MATH, STOPS, FakeSandbox, called, service
 
 from llm_as_judge.errors import ContextError, EndpointError, SandboxError
 from llm_as_judge.llm.scripted import ScriptedChat
@@ -21,7 +21,7 @@ from llm_as_judge.types import ChatRequest, Execution, Json, SandboxResult, Test
 OLD_CALL = {"operator": "Custom", "prompt_tokens": 100, "completion_tokens": 30, "llm_calls": 2}
 
 OPERATORS = sorted(ARGUMENTS)
-ASKING = sorted(ARGUMENTS.keys() - {"UntilAgree", "Vote"})
+ASKING = sorted(ARGUMENTS.keys() - {"UntilAgree", "UntilWorth", "Vote"})
 """Those that ask the executor themselves."""
 
 TABLE = {
@@ -39,6 +39,7 @@ TABLE = {
 OF_THE_HOST = {
     "UntilAgree": (["ways", "agree", "most"], ["answer", "share", "agreed"], 0),
     "UntilPassed": (["problem", "entry_point", "most"], ["solution", "passed"], 3),
+    "UntilWorth": (["ways", "most"], ["answer", "share", "draws"], 0),
     "Vote": (["solutions"], ["answer", "share"], 0),
 }
 
@@ -281,7 +282,7 @@ async def test_operators_that_judge_mend_or_shorten_keep_to_the_steady_temperatu
             reports=[TestReport(False, 1, (0,), "wrong")] * 5,
             functions=[SandboxResult("ok", "1")],
         )
-        settings = OperatorSettings(temperature=0.7, steady_temperature=0.1)
+        settings = OperatorSettings(temperature=0.7, steady_temperature=0.1, stop=STOPS)
         serve, chat = service(
             lambda _: "```python\ndef solve():\n    return 1\n```",
             problem=CODE,

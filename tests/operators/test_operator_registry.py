@@ -152,6 +152,7 @@ HINTS_OF_GPT_OSS = {
     "Test": {"gpt_oss_no_tools"},
     "UntilAgree": set(),
     "UntilPassed": {"gpt_oss_no_tools"},
+    "UntilWorth": set(),
     "Vote": set(),
 }
 

@@ -13,11 +13,15 @@ import pytest
 from environments import Run, environment, written
 
 from llm_as_judge.errors import EndpointError, OutputError
+from llm_as_judge.operators import OperatorSettings
+from llm_as_judge.operators.base import StopSettings
+from llm_as_judge.operators.stopping import FEATURES, StopRule, StopTable
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.policy.stream import Stream
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
+    Budget,
     ChatModel,
     Execution,
     Failure,
@@ -30,6 +34,7 @@ from llm_as_judge.types import (
     Sampling,
     Verdict,
 )
+from llm_as_judge.workers import RunSettings
 from two_problems import CAPITAL, SUM
 
 
@@ -290,3 +295,19 @@ async def test_what_cannot_be_written_leaves_nothing_running(
     else:  # the run ends while it is still being written
         await batch.aclose()
     assert runs.cancelled == ["late"]
+
+
+def test_a_learned_stop_has_the_price_of_the_budget_that_the_prompt_named() -> None:
+    rule = StopRule(((0.0,) * (1 + len(FEATURES)),), ())
+    table = StopTable({}, {}, {}, {"math": {"0.1": rule}})
+
+    def price(budget: Budget | None, *, fixed: bool) -> float:
+        stop = StopSettings(table, 0.07, fixed=fixed)
+        settings = RunSettings(operators=OperatorSettings(stop=stop))
+        env = replace(environment(None, None), settings=settings)  # type: ignore[arg-type]
+        found = env.of_rollout(1, budget).settings.operators.stop
+        assert found is not None
+        return found.price
+
+    assert [price(word, fixed=False) for word in ("low", "middle", "high")] == [0.3, 0.1, 0.03]
+    assert price(None, fixed=False) == price("low", fixed=True) == 0.07

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from llm_as_judge.config import Config, Endpoint, load_endpoints
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.estimate import ASSUMED_CALLS, Estimate, Means, assumed_means
+from llm_as_judge.llm.kept import model_identity
 from llm_as_judge.llm.ledger import Budget, Price, prompt_price
 from llm_as_judge.operators import ExecutorSettings, OperatorSettings
-from llm_as_judge.types import Problem, RunLimits
+from llm_as_judge.operators.base import StopSettings
+from llm_as_judge.operators.stopping import StopTable
+from llm_as_judge.reward import PRICES, USUAL_BUDGET
+from llm_as_judge.runs.table import VERSION
+from llm_as_judge.types import Json, Problem, RunLimits
 
 FREE = Price(0.0, 0.0)
 """Our own processor: the price is known, and nothing."""
@@ -94,7 +102,61 @@ def operator_settings(config: Config) -> OperatorSettings:
             memory_bytes=config.workflow.memory_mb * 2**20,
         ),
         max_calls=config.workflow.max_calls,
+        stop=stop_settings(config),
     )
+
+
+BOUND: Mapping[str, Callable[[Config], Json]] = {
+    "executor.model": lambda config: config.executor.model,
+    "weights of the executor": lambda config: model_identity(config.executor.model),
+    "executor.temperature": lambda config: config.executor.temperature,
+    "executor.top_p": lambda config: config.executor.top_p,
+    "executor.max_tokens": lambda config: config.executor.max_tokens,
+    "executor.max_tokens_of": lambda config: dict(config.executor.max_tokens_of),
+    "executor.enhance": lambda config: config.executor.enhance,
+    VERSION: lambda config: GRADING_VERSION,
+}
+"""Conditions that a stop table is bound to, by their names in a bank: with another executor the same draws
+are worth something else."""
+
+
+def bound_of(about: Mapping[str, Json], folder: Path) -> dict[str, str]:
+    """What a stop table of a bank with these conditions is bound to.
+
+    Raises:
+        DataError: a bank of an earlier version does not say all of it.
+    """
+    if missing := sorted(BOUND.keys() - about.keys()):
+        raise DataError(
+            f"{folder}/about.json: no {missing[0]!r}; it is of an earlier version: fill another bank"
+        )
+    return {name: _shown(about[name]) for name in BOUND}
+
+
+def _shown(value: Json) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def stop_settings(config: Config) -> StopSettings | None:
+    """How ``until_worth`` decides; None: no table is named.
+
+    Raises:
+        ConfigError: the table was learned under other conditions.
+        DataError: it cannot be read.
+    """
+    stop = config.stop
+    if stop.table is None:
+        return None
+    table = StopTable.read(stop.table)
+    for name, here in BOUND.items():
+        there, found = table.bound.get(name), _shown(here(config))
+        if there != found:
+            raise ConfigError(
+                f"stop.table: {stop.table} was learned with {name} {there}, and here it is "
+                f"{found}; make one for this executor: llm-as-judge stop learn"
+            )
+    price = PRICES[config.reward.prompt_budget or USUAL_BUDGET]
+    return StopSettings(table, stop.price or price, stop.round, stop.price is not None)
 
 
 def _asking(config: Config, model: str, written_price: float = 1.0) -> ExecutorSettings:

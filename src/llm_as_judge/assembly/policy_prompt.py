@@ -107,4 +107,10 @@ def shown_operators(config: Config) -> Registry:
             f"sampling.operators: there is no operator {unknown[0]!r}; wanted some of "
             f"{', '.join(known)}"
         )
-    return {name: entry for name, entry in known.items() if wanted is None or name in wanted}
+    if wanted is not None:
+        return {name: entry for name, entry in known.items() if name in wanted}
+    return {
+        name: entry
+        for name, entry in known.items()
+        if config.stop.table or not entry.wants_stop_table
+    }

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from llm_as_judge.config.reading import Number, Section
 from llm_as_judge.quoting import quoted
+from llm_as_judge.reward import PRICES
 from llm_as_judge.types import DEFAULT_EXECUTOR
 
 _EXECUTOR_NAME = re.compile(r"[A-Za-z][\w-]{0,31}", re.ASCII)
@@ -218,6 +219,27 @@ class CallsConfig(Section):
         None,
         ge=1,
         description="Mode cache: maximum size in MB. The oldest replies beyond it are deleted at start.",
+    )
+
+
+class StopConfig(Section):
+    """The learned stop of `until_worth` (docs/programs.md)."""
+
+    table: Path | None = Field(
+        None, description="Table that `stop learn` wrote. null: no program can call `until_worth`."
+    )
+    price: Number | None = Field(
+        None,
+        gt=0,
+        description="What 1,000 written tokens take from a right answer. null: that of the budget: "
+        + ", ".join(f"`{word}` {price:g}" for word, price in PRICES.items())
+        + ".",
+    )
+    round: int = Field(
+        1,
+        ge=1,
+        le=8,
+        description="Draws asked for at once. More take less time, and the stop is looked up less often.",
     )
 
 

@@ -17,6 +17,7 @@ from llm_as_judge.config.running import (
     CallsConfig,
     ExecutorConfig,
     NamedExecutorConfig,
+    StopConfig,
     WorkersConfig,
     WorkflowConfig,
     checked_executor_names,
@@ -42,6 +43,7 @@ class Config(Section):
     reward: RewardConfig = Field(default_factory=RewardConfig)  # after the plugins
     calls: CallsConfig = CallsConfig()
     budget: BudgetConfig = BudgetConfig()
+    stop: StopConfig = StopConfig()
     experience: ExperienceConfig = ExperienceConfig()
     training: TrainingConfig = TrainingConfig()
     data: DataConfig = DataConfig()

@@ -26,6 +26,7 @@ from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
     DOMAINS,
+    Budget,
     Domain,
     Execution,
     Problem,
@@ -146,7 +147,7 @@ class _Answers:
     def of_group(self) -> _Answers:
         return self
 
-    def of_rollout(self, k: int) -> _Answers:
+    def of_rollout(self, k: int, budget: Budget | None = None) -> _Answers:
         return self
 
 

@@ -76,7 +76,7 @@ async def _passes(context: CallContext, source: str) -> bool:
     return bool(function_names(source)) and (await context.execution.tested(source)).passed
 
 
-async def _fails(context: CallContext, solution: str) -> bool:
+async def fails(context: CallContext, solution: str) -> bool:
     """Whether it is code that visible tests refuse: that several programs make one mistake ends
     nothing."""
     if context.problem.domain != "code" or not context.problem.visible_tests:
@@ -132,7 +132,7 @@ class UntilAgree(Operator):
             if left > 0:
                 return More(min(wanted, left))
             raise
-        agreed = tally.most >= wanted and not await _fails(self.context, tally.winner)
+        agreed = tally.most >= wanted and not await fails(self.context, tally.winner)
         if not agreed and left > 0:
             return More(min(max(1, wanted - tally.most), left))
         self.context.note(f"{tally.most} of {len(ways)} draws agree")

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, NewType
 from llm_as_judge.errors import RefusedRequestError
 from llm_as_judge.llm.billing import Dollars
 from llm_as_judge.operators.prompts import Enhancement, OperatorPrompts
+from llm_as_judge.operators.stopping import StopTable
 from llm_as_judge.thoughts import REPLY_FIELDS, without_thoughts
 from llm_as_judge.types import (
     PROMPT_PRICE,
@@ -80,6 +81,19 @@ class ExecutorSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StopSettings:
+    """How ``until_worth`` decides."""
+
+    table: StopTable
+    price: float
+    """What 1,000 written tokens take from a right answer."""
+    round: int = 1
+    """Draws asked for at once: more take less time and are decided on less often."""
+    fixed: bool = False
+    """Whether the price holds whatever budget a prompt names."""
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorSettings:
     """How operators call the executor."""
 
@@ -103,6 +117,8 @@ class OperatorSettings:
     """Of a prompt token, in written tokens."""
     executors: Mapping[str, ExecutorSettings] = field(default_factory=dict)
     """Those beside the default one, by the names that programs call them."""
+    stop: StopSettings | None = None
+    """None = there is no stop table, and ``until_worth`` cannot be called."""
     code_limits: RunLimits = field(default_factory=lambda: RunLimits(wall_s=10.0, cpu_s=5.0))
     """Of one run of code that the executor wrote (Programmer, Test)."""
 
@@ -161,6 +177,8 @@ class ExecutionContext:
         self._draws: Counter[tuple[str, str]] = Counter()
         self._reports: dict[str, TestReport] = {}
         self.dollars = Dollars()
+        self.spent = 0.0
+        """Of all calls so far, in written tokens of the default executor."""
 
     async def classes(self, answers: Sequence[str]) -> list[int]:
         """For each answer the number of its class. What compares them is not shown the gold."""
@@ -290,6 +308,7 @@ class CallContext:
         if request.draw == 0:
             tokens += reply.usage.prompt_tokens * asking.prompt_price
         self.cost += tokens * asking.written_price
+        self.execution.spent += tokens * asking.written_price
 
     def note(self, text: str) -> None:
         if text not in self.notes:
@@ -316,6 +335,8 @@ class Operator(ABC):
     at ``executor.temperature``, the others at 0."""
     results_wanted: ClassVar[tuple[str, ...]] = ()
     """Arguments that must hold what an operator produced: an ensemble over constants is none."""
+    wants_stop_table: ClassVar[bool] = False
+    """Whether it can be called only where there is a stop table: see :attr:`OperatorSettings.stop`."""
     prompt_names: ClassVar[tuple[str, ...]] = ()
     prompt_values: ClassVar[tuple[str, ...]] = ()
     """Placeholders of the prompts besides the arguments."""

@@ -19,14 +19,16 @@ def operator_docs(
     """The operators of a domain as text.
 
     Args:
+        operators: None = all that need no stop table.
         style: ``short``: one line each, ``call -> result keys``, for small models; ``full``: with
             class name, summary, arguments, keys, greatest number of executor calls and an example;
             ``calls``: one line each that can be copied: a whole statement and the values to read;
             ``signatures``: ``call -> result keys`` alone.
     """
-    entries = [
-        entry for entry in (operators or registry()).values() if domain in entry.description.domains
-    ]
+    shown = operators or {
+        name: entry for name, entry in registry().items() if not entry.wants_stop_table
+    }
+    entries = [entry for entry in shown.values() if domain in entry.description.domains]
     if style == "short":
         return "\n".join(_line(entry) for entry in entries)
     if style == "signatures":

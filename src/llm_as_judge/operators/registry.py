@@ -78,6 +78,11 @@ class OperatorEntry:
         return bool(self.operator.prompt_names)
 
     @property
+    def wants_stop_table(self) -> bool:
+        """Whether it can be called only where there is a stop table."""
+        return self.operator.wants_stop_table
+
+    @property
     def prompts(self) -> OperatorPrompts:
         return OperatorPrompts(self.name, self.description.prompts)
 

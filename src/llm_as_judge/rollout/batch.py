@@ -84,7 +84,7 @@ class RunningGroup:
         )
 
     def _environment(self, k: int) -> Environment:
-        env: Environment = Billed(self._env.of_rollout(k), self.problem, k)
+        env: Environment = Billed(self._env.of_rollout(k, self.prompt.budget), self.problem, k)
         if self._timeout_s is not None:
             env = Deadline(env, self._timeout_s)
         return OncePerProgram(env, self._results)

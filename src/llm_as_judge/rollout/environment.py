@@ -13,7 +13,8 @@ from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import recorded_run
 from llm_as_judge.llm.shared import DRAWS_APART, OffsetDraws, SharedDraws
-from llm_as_judge.types import ChatModel, ChatRequest, Execution, Problem, Program, Verdict
+from llm_as_judge.reward import PRICES
+from llm_as_judge.types import Budget, ChatModel, ChatRequest, Execution, Problem, Program, Verdict
 from llm_as_judge.workers import RunSettings, Work
 from llm_as_judge.workflow.program import ProgramForm, form_of, parse_program
 
@@ -46,8 +47,12 @@ class Environment(Protocol):
         """For the programs of one group: they may share what they ask."""
         ...
 
-    def of_rollout(self, k: int) -> Environment:
-        """For one program of the group, the k-th."""
+    def of_rollout(self, k: int, budget: Budget | None = None) -> Environment:
+        """For one program of the group, the k-th.
+
+        Args:
+            budget: that the group's prompt named.
+        """
         ...
 
 
@@ -150,10 +155,19 @@ class WorkflowEnvironment:
             return self
         return self.asking(SharedDraws(self.executor, self.ledger, mark_cached=self.mark_shared))
 
-    def of_rollout(self, k: int) -> WorkflowEnvironment:
-        if self.draws == "shared":
-            return self
-        return dataclasses.replace(self, offset=self.offset + k * DRAWS_APART)
+    def of_rollout(self, k: int, budget: Budget | None = None) -> WorkflowEnvironment:
+        """Of a budget ``until_worth`` takes its price."""
+        offset = self.offset if self.draws == "shared" else self.offset + k * DRAWS_APART
+        return dataclasses.replace(self, offset=offset, settings=self._priced(budget))
+
+    def _priced(self, budget: Budget | None) -> RunSettings:
+        operators = self.settings.operators
+        if budget is None or operators.stop is None or operators.stop.fixed:
+            return self.settings
+        stop = dataclasses.replace(operators.stop, price=PRICES[budget])
+        return dataclasses.replace(
+            self.settings, operators=dataclasses.replace(operators, stop=stop)
+        )
 
 
 async def grade_runs(judge: Grade, problem: Problem, execution: Execution) -> Verdict:

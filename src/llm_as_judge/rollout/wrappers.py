@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from llm_as_judge.errors import DeadlineError
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.rollout.environment import Environment
-from llm_as_judge.types import Completion, Execution, Problem, Program, Rollout, Verdict
+from llm_as_judge.types import Budget, Completion, Execution, Problem, Program, Rollout, Verdict
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class Wrapper:
     def of_group(self) -> Environment:
         return self
 
-    def of_rollout(self, k: int) -> Environment:
+    def of_rollout(self, k: int, budget: Budget | None = None) -> Environment:
         return self
 
 

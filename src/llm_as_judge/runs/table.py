@@ -352,19 +352,31 @@ def is_bank(folder: Path) -> bool:
     return runs and (folder / PROGRAMS).is_file()
 
 
-def grading_version(folder: Path) -> int:
-    """Of the rules that graded the runs of a bank.
+def conditions_of(folder: Path) -> dict[str, Any]:
+    """Those that the runs of a bank came about by; of an early one none.
 
     Raises:
         DataError: its about.json cannot be read.
     """
     path = folder / ABOUT
     try:
-        version = json.loads(path.read_text(encoding="utf-8")).get(VERSION, 1)
+        found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return 1
-    except (OSError, ValueError, AttributeError) as error:
+        return {}
+    except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read: {error}; remove the folder") from None
+    if not isinstance(found, dict):
+        raise DataError(f"{path}: cannot be read: it is no object; remove the folder")
+    return found
+
+
+def grading_version(folder: Path) -> int:
+    """Of the rules that graded the runs of a bank.
+
+    Raises:
+        DataError: see :func:`conditions_of`.
+    """
+    version = conditions_of(folder).get(VERSION, 1)
     return version if isinstance(version, int) else 1
 
 

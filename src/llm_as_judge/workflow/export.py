@@ -43,6 +43,11 @@ def export_program(
             "the program cannot be exported: __call__ wants `test`, and AFlow gives `problem` and "
             "`entry_point` alone. Give `test` a default"
         )
+    if "UntilWorth" in program.operators:
+        raise UserError(
+            "the program cannot be exported: until_worth looks into a stop table, which AFlow has not. "
+            "Use until_agree"
+        )
     used = f"{', '.join(program.operators)}; at most {program.worst_case_calls} model calls"
     header = [
         f"# Workflow {program.hash}, written by LLM-as-Judge for AFlow. {used}.",

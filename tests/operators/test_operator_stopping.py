@@ -1,0 +1,188 @@
+"""The learned stop: what it sees, what it refuses, and when it asks for one more draw."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from operator_fakes import CODE, MATH, FakeSandbox
+
+from llm_as_judge.errors import DataError
+from llm_as_judge.grading.equality import answer_classes
+from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.operators import ExecutionContext, OperatorService, OperatorSettings, registry
+from llm_as_judge.operators.base import StopSettings
+from llm_as_judge.operators.stopping import (
+    FEATURES,
+    StopRule,
+    StopState,
+    StopTable,
+    votes,
+)
+from llm_as_judge.types import Json, Problem, TestReport
+
+WIDE = 1 + len(FEATURES)
+ALWAYS = tuple([1.0] + [0.0] * (WIDE - 1))
+NEVER = tuple([-1.0] + [0.0] * (WIDE - 1))
+
+
+def table(*rows: tuple[float, ...], domain: str = "math") -> StopTable:
+    rule = StopRule(tuple(rows), ())
+    return StopTable({}, {domain: ("cot",)}, {domain: 60}, {domain: {"0.1": rule}})  # type: ignore[dict-item]
+
+
+async def asked(
+    stop: StopTable | None,
+    ways: list[Json],
+    problem: Problem = MATH,
+    most: int = 8,
+    at_once: int = 1,
+    sandbox: FakeSandbox | None = None,
+) -> Json:
+    settings = OperatorSettings(stop=StopSettings(stop, 0.1, at_once) if stop is not None else None)
+    context = ExecutionContext(
+        ScriptedChat(lambda _: "x"),
+        sandbox or FakeSandbox(),
+        problem,
+        settings,
+        equality=answer_classes,
+    )
+    return await OperatorService(registry(), context)("UntilWorth", [ways], {"most": most})
+
+
+async def test_it_draws_while_the_rule_says_so_and_then_votes() -> None:
+    assert await asked(table(ALWAYS, NEVER), []) == {"more": 1}
+    assert await asked(table(ALWAYS, NEVER), ["7"]) == {"more": 1}
+    found = await asked(table(ALWAYS, NEVER), ["7", "7.0"])
+    assert found == {"answer": "7", "share": 1.0, "draws": 2}
+
+
+async def test_most_and_the_end_of_the_table_bound_the_draws() -> None:
+    assert await asked(table(ALWAYS, ALWAYS, ALWAYS), ["1", "2"], most=2) == {
+        "answer": "1",
+        "share": 0.5,
+        "draws": 2,
+    }
+    end = await asked(table(ALWAYS), ["1", "2"])
+    assert end == {"answer": "1", "share": 0.5, "draws": 2}
+
+
+async def test_a_round_asks_for_several_draws_and_never_for_more_than_may_be() -> None:
+    assert await asked(table(*[ALWAYS] * 7), [], at_once=3) == {"more": 3}
+    assert await asked(table(*[ALWAYS] * 7), ["1", "2", "3"], most=4, at_once=3) == {"more": 1}
+
+
+async def test_draws_without_an_answer_are_seen_and_end_in_an_empty_result() -> None:
+    assert await asked(table(ALWAYS, NEVER), [""]) == {"more": 1}
+    assert await asked(table(ALWAYS, NEVER), ["", " "]) == {"answer": "", "share": 0.0, "draws": 0}
+
+
+async def test_code_that_passes_is_part_of_the_state() -> None:
+    passed = tuple([1.0] + [-2.0 if name == "passed" else 0.0 for name in FEATURES])
+    source = "def add(a, b):\n    return a + b"
+    problem = replace(CODE, visible_tests=("assert add(1, 2) == 3",))
+    stop = table(passed, domain="code")
+    passes, fails = (FakeSandbox(reports=[TestReport(each, 1)]) for each in (True, False))
+    found = await asked(stop, [source], problem, sandbox=passes)
+    assert found == {"answer": source, "share": 1.0, "draws": 1}
+    assert await asked(stop, [source], problem, sandbox=fails) == {"more": 1}
+
+
+@pytest.mark.parametrize(
+    ("stop", "problem", "names"),
+    [
+        pytest.param(None, MATH, "stop.table", id="no table"),
+        pytest.param(table(ALWAYS), CODE, "no code", id="a domain that was not learned"),
+    ],
+)
+async def test_without_a_rule_the_program_is_wrong_and_is_told(
+    stop: StopTable | None, problem: Problem, names: str
+) -> None:
+    with pytest.raises(TypeError, match=names):
+        await asked(stop, ["7"], problem)
+
+
+# ------------------------------------------------------------------------------------------ states
+STATES = st.builds(
+    StopState,
+    votes=st.lists(st.integers(1, 16), max_size=16).map(lambda v: tuple(sorted(v, reverse=True))),
+    empty=st.integers(0, 16),
+    spent=st.floats(),
+    question_characters=st.integers(0, 10**9),
+    dataset=st.text(max_size=5),
+    passed=st.booleans(),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(STATES)
+def test_whatever_is_seen_gives_numbers(state: StopState) -> None:
+    features = state.features()
+    assert len(features) == len(FEATURES)
+    assert all(map(math.isfinite, features))
+    assert not math.isnan(StopRule((ALWAYS,), ()).gain(state))
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 5)), max_size=16), st.randoms())
+def test_the_order_of_draws_does_not_matter(classes: list[int | None], chance: object) -> None:
+    shuffled = list(classes)
+    chance.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert votes(classes) == votes(shuffled)
+
+
+# ------------------------------------------------------------------------------------------- files
+def test_a_table_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "stop.json"
+    path.write_text(table(ALWAYS, NEVER).dump())
+    assert StopTable.read(path) == table(ALWAYS, NEVER)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("", "no stop table", id="empty"),
+        pytest.param("[1]", "of format 1", id="a list"),
+        pytest.param('{"format": 2}', "of format 1", id="another format"),
+        pytest.param('{"format": 1}', "bound", id="fields missing"),
+    ],
+)
+def test_another_file_is_refused_in_a_line(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "stop.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match=said) as error:
+        StopTable.read(path)
+    assert "\n" not in str(error.value)
+    assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize("spoiled", [math.nan, math.inf, -math.inf])
+def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, spoiled: float) -> None:
+    path = tmp_path / "stop.json"
+    path.write_text(table((spoiled, *ALWAYS[1:])).dump())
+    with pytest.raises(DataError, match="finite"):
+        StopTable.read(path)
+
+
+def test_rows_of_another_length_and_bad_prices_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "stop.json"
+    path.write_text(table(ALWAYS[:-1]).dump())
+    with pytest.raises(DataError, match="rows of"):
+        StopTable.read(path)
+    found = json.loads(table(ALWAYS).dump())
+    found["rules"]["math"] = {"cheap": found["rules"]["math"]["0.1"]}
+    path.write_text(json.dumps(found))
+    with pytest.raises(DataError, match="finite"):
+        StopTable.read(path)
+
+
+def test_the_nearest_price_by_ratio_is_taken() -> None:
+    low, high = StopRule((ALWAYS,), ()), StopRule((NEVER,), ())
+    stop = StopTable({}, {}, {}, {"math": {"0.03": low, "0.3": high}})
+    assert stop.rule("math", 0.05) == low
+    assert stop.rule("math", 0.2) == high
+    assert stop.rule("qa", 0.1) is None

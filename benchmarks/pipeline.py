@@ -27,6 +27,7 @@ from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.training.pipeline import Pipeline, StartedStep
 from llm_as_judge.types import (
+    Budget,
     Completion,
     Execution,
     Problem,
@@ -87,7 +88,7 @@ class SlowPrograms:
     def of_group(self) -> SlowPrograms:
         return self
 
-    def of_rollout(self, k: int) -> SlowPrograms:
+    def of_rollout(self, k: int, budget: Budget | None = None) -> SlowPrograms:
         return self
 
 

@@ -30,7 +30,7 @@ from typing import Any
 from pipeline import latency_s
 from shapes import Shape
 
-from llm_as_judge.types import PolicyTurn
+from llm_as_judge.types import Budget, PolicyTurn
 from training import EndlessSampler  # before torch: it sets how threads wait
 
 import torch  # isort: skip
@@ -179,7 +179,7 @@ class SlowPrograms:
     def of_group(self) -> SlowPrograms:
         return self
 
-    def of_rollout(self, k: int) -> SlowPrograms:
+    def of_rollout(self, k: int, budget: Budget | None = None) -> SlowPrograms:
         return SlowPrograms(self._work, k)
 
 

@@ -11,10 +11,19 @@ from typing import Any
 
 def recompute_activations(base: Any) -> None:
     """From now on a transformers model in training mode keeps the inputs of its layers alone."""
-    name = "checkpointing_enable"
-    enable = getattr(base, f"activation_{name}", None) or getattr(base, f"gradient_{name}")
-    enable({"use_reentrant": False})
+    _method(base, "checkpointing_enable")({"use_reentrant": False})
+
+
+def keep_activations(base: Any) -> None:
+    """The inverse of :func:`recompute_activations`."""
+    _method(base, "checkpointing_disable")()
+    base.disable_input_require_grads()
 
 
 def recomputes_activations(base: Any) -> bool:
     return any(getattr(module, "gradient_checkpointing", False) for module in base.modules())
+
+
+def _method(base: Any, name: str) -> Any:
+    newer = getattr(base, f"activation_{name}", None)
+    return newer or getattr(base, f"gradient_{name}")

@@ -1,4 +1,4 @@
-"""Reading YAML into checked sections: what every file of configuration has in common."""
+"""Sections of YAML configuration: parsed, checked, with one line for each kind of mistake."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Keys of running programs: the executor, the sandbox, kept replies, what may be used,
-and the machines that run them."""
+"""Configuration sections of executor, sandbox, kept replies, budget, learned stop and workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gold answers as people write them: the answer of a whole solution, and what can be no answer."""
+"""Gold answers: the answer of a whole solution, and refusals of what can be no answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remarks on own rows that are taken: solutions read as answers, copies, contradictions, unused columns."""
+"""Remarks on own rows: solutions read as answers, copies, contradictions, unused columns."""
 
 from __future__ import annotations
 

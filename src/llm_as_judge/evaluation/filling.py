@@ -1,4 +1,4 @@
-"""Filling the pool: the ways of each problem, drawn several times, before anybody needs them.
+"""Pool filling: several draws of each single-call program on each problem, ahead of their use.
 
     first draws of each way -> the replies share a verdict? -> no more draws; else the rest
 

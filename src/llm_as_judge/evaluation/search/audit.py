@@ -1,4 +1,4 @@
-"""The audit of headroom over a bank, and what a person should do about it."""
+"""Audit of a bank for headroom, with advice: train, use a fixed program, or neither."""
 
 from __future__ import annotations
 

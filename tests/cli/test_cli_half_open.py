@@ -21,6 +21,7 @@ from llm_as_judge.evaluation.results import write_results
 from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import Execution, Problem, Rollout
+from llm_as_judge.views.console import console
 from llm_as_judge.views.open_answers import POINTER, REACH
 
 
@@ -68,8 +69,9 @@ def printed(text: str) -> list[str]:
 
 
 def test_half_open_is_half_right_and_no_difference_rests_on_it(
-    verb: Verbs, folder: Path, capsys: pytest.CaptureFixture[str]
+    verb: Verbs, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(console, "_width", 200)  # sentences stay whole
     record, half = evaluated(folder, "half", 6)
     _, perfect = evaluated(folder, "perfect", 12)
     show(record, half, False)

@@ -48,7 +48,8 @@ async def test_the_questions_own_denial_or_number_in_its_place_is_accepted(
     rules: Judge, problem: Problem, reply: str
 ) -> None:
     verdict = await rules.grade(problem, reply)
-    assert (verdict.correct, verdict.rule) == (True, "qa.restated"), verdict
+    assert verdict.correct is True, verdict
+    assert verdict.rule in ("qa.restated", "number.equal")
 
 
 @pytest.mark.parametrize(

@@ -266,7 +266,8 @@ def _less_exact(question: Question, rng: random.Random) -> Sequence[str]:
 
     def coarser(date: re.Match[str]) -> str:
         month, year = date["one"] or date["two"], date["year"]
-        return rng.choice([f"{month} {year}", year, f"the {year[:3]}0s", f"the month of {month}"])
+        decade = int(year) // 10 * 10
+        return rng.choice([f"{month} {year}", year, f"the {decade}s", f"the month of {month}"])
 
     replies = (question.problem.answers[0], *question.right[:4])
     return [_DATE.sub(coarser, reply) for reply in replies if _DATE.search(reply)][:2]

@@ -249,5 +249,6 @@ def test_a_decimal_comma_in_a_reference_is_refused_with_what_to_write() -> None:
     )
 
 
-def test_two_numbers_with_a_comma_between_may_be_a_list() -> None:
-    assert read_answer(MATH | {"reference": "5,15"}).problem.answers == ("5,15",)
+@pytest.mark.parametrize("reference", ["5,15", "-5,7", "x=5,7"])
+def test_two_numbers_with_a_comma_between_may_be_a_list(reference: str) -> None:
+    assert read_answer(MATH | {"reference": reference}).problem.answers == (reference,)

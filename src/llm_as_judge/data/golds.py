@@ -102,7 +102,7 @@ _DECIMAL_COMMA = re.compile(
 )
 
 
-_BARE = re.compile(r"\d+,\d{1,2}")
+_BARE = re.compile(r"[^\d$€£¥]{0,5}\d+,\d{1,2}")
 """A decimal comma or two numbers of a list: nothing says which."""
 
 

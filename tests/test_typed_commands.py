@@ -54,6 +54,7 @@ NOT_RUN = {
     r"python benchmarks/": "measures for minutes to hours",
     r"python scripts/gpu_check": "needs a GPU",
     r"python scripts/mutants": "breaks the package in many places, a quarter of an hour and more",
+    r"python scripts/entered": "runs a whole command with real models; test_entered.py",
     r"python scripts/pictures": "needs a browser",
     r"python scripts/reference_pages": "writes into docs/; test_documents.py compares the pages",
     r"vllm-router ": "forwards to servers at fixed addresses",

@@ -49,7 +49,11 @@ async def test_the_questions_own_denial_or_number_in_its_place_is_accepted(
 ) -> None:
     verdict = await rules.grade(problem, reply)
     assert verdict.correct is True, verdict
-    assert verdict.rule in ("qa.restated", "number.equal")
+    by_value = reply in (
+        "12 bicycles were not sold in May.",
+        "In the year 1940 no prize was given.",
+    )
+    assert verdict.rule == ("number.equal" if by_value else "qa.restated")
 
 
 @pytest.mark.parametrize(

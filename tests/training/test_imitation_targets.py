@@ -17,6 +17,7 @@ from llm_as_judge.training.imitation_targets import (
     MOST_PROGRAMS,
     TEMPERATURE,
     ImitationTarget,
+    form_targets,
     imitation_targets,
     taught_cells,
 )
@@ -240,6 +241,32 @@ def test_a_program_that_cannot_be_written_gives_its_place_to_others(tmp_path: Pa
     write = lambda program: None if program.key == PROGRAMS[0].key else IDS[program.key]  # noqa: E731
     (only,) = imitation_targets(bank, PROBLEMS, cells, 0.1, write)
     assert weights(only) == {1: 1.0}
+
+
+def taught_alike(bank: Bank, *unwritten: int) -> dict[str, dict[int, float]]:
+    """Problem -> program -> weight, where the form is taught."""
+    cells = taught_cells(bank, PROBLEMS, "here")
+    none = {PROGRAMS[n].key for n in unwritten}
+    write = lambda program: None if program.key in none else IDS[program.key]  # noqa: E731
+    return {one.problem.id: weights(one) for one in form_targets(bank, PROBLEMS, cells, write)}
+
+
+def test_the_form_is_taught_alike_whatever_was_right_there(tmp_path: Path) -> None:
+    rows = [(j, p, 0, float(p == j), 10.0 + j) for p in (0, 1) for j in range(2)]
+    found = taught_alike(bank_of(tmp_path, *rows, (1, 2, 0, 0.0, 5.0)))
+    assert found == {problem.id: {0: 0.5, 1: 0.5} for problem in PROBLEMS}
+
+
+def test_the_form_of_the_front_comes_before_what_lies_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llm_as_judge.training.imitation_targets.FORM_PROGRAMS", 3)
+    of_program = {0: (0.2, 10.0), 1: (0.9, 90.0), 2: (0.1, 50.0), 3: (0.8, 95.0), 4: (0.0, 99.0)}
+    bank = bank_of(tmp_path, *((j, 0, 0, right, cost) for j, (right, cost) in of_program.items()))
+    (found,) = taught_alike(bank).values()
+    assert set(found) == {0, 1, 2, 3}  # 2 and 3 are the front of what is left
+    (found,) = taught_alike(bank, 0).values()
+    assert set(found) == {1, 2, 3}
 
 
 def test_a_bank_of_other_problems_is_one_line(tmp_path: Path) -> None:

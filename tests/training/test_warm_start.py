@@ -364,6 +364,11 @@ async def test_a_bank_that_changes_while_the_stage_stands_still_is_one_line(plac
     )
     with pytest.raises(ConfigError, match=r"^training\.warm_start: .* began with one, and none is"):
         await train(without, place, resume=True)
+    form = settings(
+        place, "broken", bank, save_every=2, warm_start_epochs=2, warm_start_mode="form"
+    )
+    with pytest.raises(ConfigError, match=r"^training\.warm_start_mode: the stage began as best"):
+        await train(form, place, resume=True)
 
 
 async def test_a_bank_of_no_use_is_one_line_before_models_are_loaded(place: Path) -> None:

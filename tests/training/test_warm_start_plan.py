@@ -94,6 +94,20 @@ def test_a_bank_in_which_all_are_wrong_is_said_to_teach_nothing(tmp_path: Path) 
     )
 
 
+def test_the_form_is_taught_also_where_no_program_was_right(tmp_path: Path) -> None:
+    training = {"warm_start_mode": "form"}
+    assert told(tmp_path / "a", {"math": "00", "qa": "1-"}, training=dict(training)) == (
+        "warm start: 3 of the bank's 3 training problems teach 2 programs (math 2 of 2, qa 1 of 1): 2 updates"
+    )
+    with pytest.raises(DataError, match=r"bank: no program can be written in form body"):
+        told(
+            tmp_path / "b",
+            {"math": "0"},
+            training=training,
+            sampling={"form": "body", "operators": ["Programmer"]},
+        )
+
+
 def test_programs_that_the_policy_is_not_shown_are_refused_without_a_tokenizer(
     tmp_path: Path,
 ) -> None:

@@ -95,6 +95,7 @@ def warm_start_options(config: Config) -> WarmStartOptions:
     training, sampling = config.training, config.sampling
     return WarmStartOptions(
         bank=training.warm_start,
+        mode=training.warm_start_mode,
         epochs=training.warm_start_epochs,
         problems_per_update=training.problems_per_step,
         save_every=training.save_every,

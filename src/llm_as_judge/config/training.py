@@ -108,6 +108,11 @@ class TrainingConfig(LossKeys, _Course):
         "Default: none.\n"
         "`search --split train` and `headroom` fill a bank. Cheap programs weigh more.",
     )
+    warm_start_mode: Literal["best", "form"] = Field(
+        "best",
+        description="`best`: each problem's best programs are imitated. `form`: programs of all kinds, alike.\n"
+        "`form` leaves the choice to GRPO.",
+    )
     warm_start_epochs: int = Field(
         1,
         ge=1,

@@ -12,6 +12,9 @@ problems of a set seldom tell its programs apart (empirical Bayes with fixed str
 Where choosing by problem does not pay on other draws, all problems of a set teach the same, also those that
 nothing solves: what a program costs there counts as well. Elsewhere, and where too little is known, a problem's
 own draws move its figures a little, and a program that was wrong there at every draw is left out.
+
+All that is for a policy that is to write what was best. Where GRPO is to choose, :func:`form_targets` teaches the programs
+of a domain alike.
 """
 
 from __future__ import annotations
@@ -52,6 +55,8 @@ PRIOR_DOMAIN_COSTS = 20
 """As PRIOR_DOMAIN_RUNS for the cost, which a few runs tell."""
 LEAST_WEIGHT = 0.05
 """Programs that weigh less are left out."""
+FORM_PROGRAMS = 8
+"""Of a domain that :func:`form_targets` teaches, or more if its front has more."""
 
 Write = Callable[[BankProgram], tuple[int, ...] | None]
 """Token ids of a program as the policy would write it; None where it could not."""
@@ -130,6 +135,39 @@ def imitation_targets(
         if weights := _weights(kept):
             programs = tuple(ids for key in weights if (ids := written[key]))
             found.append(ImitationTarget(problem, programs, tuple(weights.values())))
+    return found
+
+
+def form_targets(
+    bank: Bank, problems: Sequence[Problem], cells: Cells, write: Write
+) -> list[ImitationTarget]:
+    """The same programs for all problems of a domain, each with the same weight: those on the front of share right
+    and cost, then those behind it. What was right on the problem itself does not count.
+    """
+    alike: dict[str, tuple[tuple[int, ...], ...]] = {}
+    for domain, found in _cells_of_domains(problems, cells).items():
+        written = {key: ids for key in _grouped(found)[0] if (ids := write(bank.programs[key]))}
+        effects = {key: one for key, one in _effects(found)[0].items() if key in written}
+        alike[domain] = tuple(dict.fromkeys(written[key] for key in _nearest_to_front(effects)))
+    return [
+        ImitationTarget(problem, programs_K, (1 / len(programs_K),) * len(programs_K))
+        for problem in problems
+        if problem.id in cells and (programs_K := alike[problem.domain])
+    ]
+
+
+def _nearest_to_front(effects: Mapping[str, ProgramEffect]) -> list[str]:
+    """Programs than which none is both more often right and cheaper, then those of which that holds among the rest,
+    and so on to :data:`FORM_PROGRAMS`."""
+    left = sorted(effects, key=lambda key: (-effects[key].right, effects[key].cost, key))
+    found: list[str] = []
+    while left and len(found) < FORM_PROGRAMS:
+        cheapest = math.inf
+        for key in left:
+            if effects[key].cost < cheapest:
+                cheapest = effects[key].cost
+                found.append(key)
+        left = [key for key in left if key not in found]
     return found
 
 
@@ -221,15 +259,12 @@ def _fitted(
     programs that stayed. Two effects are therefore fitted in each domain: right = problem + program (least squares),
     cost = problem x program (Poisson); each problem's and each program's in turn.
     """
-    of_domains: dict[str, list[RunRecord]] = defaultdict(list)
     dataset_of = {problem.id: problem.dataset for problem in problems}
-    for problem in problems:
-        of_domains[problem.domain] += cells.get(problem.id, ())
     program_effects: dict[str, dict[str, ProgramEffect]] = {
         problem.dataset: {} for problem in problems
     }
     problem_effects: dict[str, ProblemEffect] = {}
-    for found in of_domains.values():
+    for found in _cells_of_domains(problems, cells).values():
         in_domain, of_problems = _effects(found)
         problem_effects |= of_problems
         of_sets: dict[tuple[str, str], list[RunRecord]] = defaultdict(list)
@@ -240,6 +275,13 @@ def _fitted(
                 each, of_problems, in_domain[key], PRIOR_DOMAIN_RUNS, PRIOR_DOMAIN_COSTS
             )
     return program_effects, problem_effects
+
+
+def _cells_of_domains(problems: Sequence[Problem], cells: Cells) -> dict[str, list[RunRecord]]:
+    found: dict[str, list[RunRecord]] = defaultdict(list)
+    for problem in problems:
+        found[problem.domain] += cells.get(problem.id, ())
+    return found
 
 
 def _effects(

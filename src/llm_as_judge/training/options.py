@@ -22,12 +22,17 @@ if TYPE_CHECKING:  # options are made, and a bank is read, before torch is loade
     from llm_as_judge.workers import Work
 
 
+WarmStartMode = Literal["best", "form"]
+
+
 @dataclass(frozen=True, slots=True)
 class WarmStartOptions:
     """The stage before the first step."""
 
     bank: Path | None
     """Folder; None = no such stage."""
+    mode: WarmStartMode
+    """``best``: the best programs of each problem; ``form``: programs of all kinds, alike on every problem."""
     epochs: int
     problems_per_update: int
     save_every: int

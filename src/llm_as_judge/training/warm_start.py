@@ -19,10 +19,11 @@ from llm_as_judge.training.imitation_targets import (
     Cells,
     ImitationTarget,
     Write,
+    form_targets,
     imitation_targets,
     taught_cells,
 )
-from llm_as_judge.training.options import WarmStartOptions
+from llm_as_judge.training.options import WarmStartMode, WarmStartOptions
 from llm_as_judge.types import DOMAINS, Budget, from_json
 from llm_as_judge.workflow.forms import in_form
 from llm_as_judge.workflow.program import parse_program
@@ -38,6 +39,7 @@ class WarmStartState:
 
     bank: str
     bank_sha256: str
+    mode: WarmStartMode = "best"
     problems: int = 0
     """That teach something."""
     programs: int = 0
@@ -53,7 +55,8 @@ class WarmStartState:
 
     def facts(self) -> dict[str, Any]:
         """For run.json."""
-        return {"bank": self.bank, "bank_sha256": self.bank_sha256, **self.metrics()}
+        of = {"bank": self.bank, "bank_sha256": self.bank_sha256, "mode": self.mode}
+        return {**of, **self.metrics()}
 
     def metrics(self) -> dict[str, float]:
         """For the first step after it; so far."""
@@ -101,7 +104,12 @@ class WarmStartPlan:
         if folder is None or (earlier is not None and earlier.done):
             return earlier
         bank = Bank.named(folder, KEY)
-        taught = earlier or WarmStartState(str(folder), bank.sha256())
+        taught = earlier or WarmStartState(str(folder), bank.sha256(), options.mode)
+        if taught.mode != options.mode:
+            raise ConfigError(
+                f"{KEY}_mode: the stage began as {taught.mode}, and it is {options.mode} now; set it back, "
+                "or start a new run"
+            )
         if taught.bank_sha256 != bank.sha256():
             raise DataError(
                 f"{KEY}: {folder} has changed since the stage began, which stands at update "
@@ -115,15 +123,21 @@ class WarmStartPlan:
         """At each budget that may be told, or at one that is not; of the same problems.
 
         Raises:
-            DataError: programs were right, and the policy can write none of them.
+            DataError: the policy can write no program, or, of mode ``best``, none of those that were right.
         """
-        found = {
-            word: imitation_targets(self.bank, self.problems, self.cells, PRICES[word], write)
-            for word in options.budgets.priced
-        }
-        if not any(found.values()) and self._right(self.cells):
+        which = ""
+        if self.state.mode == "form":
+            alike = form_targets(self.bank, self.problems, self.cells, write)
+            found = dict.fromkeys(options.budgets.priced, alike)
+        else:
+            which = " that was right on a training problem"
+            found = {
+                word: imitation_targets(self.bank, self.problems, self.cells, PRICES[word], write)
+                for word in options.budgets.priced
+            }
+        if not any(found.values()) and (not which or self._right(self.cells)):
             raise DataError(
-                f"{KEY}: {self.state.bank}: no program that was right on a training problem can "
+                f"{KEY}: {self.state.bank}: no program{which} can "
                 f"be written in form {options.form} with {options.max_new_tokens} "
                 "tokens (sampling.form, sampling.max_new_tokens); search on more rows or programs"
             )
@@ -155,6 +169,8 @@ class WarmStartPlan:
     def _why_none(self, problems: Collection[str]) -> str:
         if not problems:
             return "the bank has no problem of it"
+        if self.state.mode == "form":
+            return "the policy cannot write the programs of it"
         if self._right(problems):
             return "the policy cannot write the programs that were right there"
         return "no program was right there"

@@ -73,7 +73,7 @@ def _rows(raw: Path, name: str) -> Iterator[Problem]:
 async def ask(raw: Path, out: Path, model: str, rows: int, draws: int) -> None:
     file = out / "replies.jsonl"
     out.mkdir(parents=True, exist_ok=True)
-    known = {row["problem"] for row in JsonLines(file).rows("replies", missing_ok=True)}
+    known = {row["problem"] for row in JsonLines(file).rows(missing_ok=True)}
     left = [problem for problem in problems(raw, rows) if problem.id not in known]
     weights = fetch(known_model(model, "model"), Path.home() / ".cache" / "llm-as-judge")
     async with AsyncExitStack() as stack:

@@ -5,6 +5,7 @@
     │   ├── ConfigError      unknown key, wrong type, missing file
     │   ├── DataError        a row or file that cannot be read (file:line)
     │   ├── ModelError       weights or endpoint missing, checksum wrong
+    │   │   └── NotRecordedError  a replay was asked what was not recorded
     │   ├── OutputError      the output folder cannot be written
     │   ├── AuditError       the judge has no fresh passing audit
     │   ├── GraderError      a grader, rule or judge raised on one answer: that rollout fails, no run
@@ -59,6 +60,10 @@ class DataError(UserError):
 
 class ModelError(UserError):
     """Weights that cannot be found or verified, an endpoint that does not answer at start."""
+
+
+class NotRecordedError(ModelError):
+    """A replay was asked for a reply that the pool or recording lacks."""
 
 
 class OutputError(UserError):

@@ -13,6 +13,7 @@ from called_verbs import Verbs
 from llm_as_judge.data.files import read_problems, write_problems
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.operators.rehearsal import rehearsed_reply
+from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import ChatRequest, Problem, from_json
 
 ROWS = [
@@ -63,6 +64,12 @@ def test_a_pool_is_filled_once_told_of_and_says_what_to_train_on(verb: Verbs, fo
     assert "gsm8k program_of_thought" in shown
     line = verb.refused("pool", "prune", *CONFIG)
     assert "no problem is left; nothing was written" in line
+    replay = (*FILL, "--set", "calls.mode=replay", "--bank", "replayed", "--all")
+    code, _, err = verb(*replay)
+    assert code == 0, err
+    assert "12 draws are left out: logs/calls lacks their replies" in err
+    assert "asked now" not in err
+    assert len(Bank(Path("replayed")).runs) == 24
 
     with closing(Pool(folder / "logs" / "calls")) as pool:
         gold = first_answer_of_direct(pool, ROWS[2])
@@ -132,8 +139,6 @@ def test_what_cannot_be_filled_or_shown_is_one_line(verb: Verbs, folder: Path) -
     path = train_rows(folder, ROWS)
     greedy = verb.refused(*FILL, "--set", "executor.temperature=0")
     assert "all draws of a greedy executor are the same" in greedy
-    replay = verb.refused(*FILL, "--set", "calls.mode=replay")
-    assert "calls.mode: replay asks nobody, and pool fill asks what is missing" in replay
     assert "--way 'vote_of_5': wanted some of direct" in verb.refused(*FILL, "--way", "vote_of_5")
     qa = [replace(ROWS[0], domain="qa", dataset="squad2")]
     write_problems(path, qa)

@@ -115,6 +115,20 @@ async def test_a_draw_that_fails_is_counted_and_asked_again(tmp_path: Path) -> N
     assert (asked.failed, draws_by_problem(bank)[PROBLEMS[1].id]) == (0, WAYS * FIRST)
 
 
+async def test_a_bank_says_which_code_passes_the_visible_tests(tmp_path: Path) -> None:
+    def written(request: ChatRequest) -> str:
+        return f"```python\ndef add(a, b):\n    return a + {'ab'[request.draw == 0]}\n```"
+
+    row = Problem(
+        "mbpp/train/1", "mbpp", "code", "Add.", entry_point="add",
+        visible_tests=("assert add(1, 2) == 3",), hidden_tests=("assert add(2, 2) == 5",),
+    )  # fmt: skip
+    async with filling(settings(tmp_path), ScriptedChat(written), 2) as (one, bank, _):
+        await one.fill([row])
+    runs = {run.draw: (run.right, run.passed) for run in Bank(bank.folder).runs.values()}
+    assert runs == {0: (0.0, True), 1: (0.0, False)}
+
+
 async def test_a_spent_budget_stops_it_and_what_was_drawn_is_kept(tmp_path: Path) -> None:
     chat = ScriptedChat(reply, ledger=Ledger(Budget(calls=10)))
     async with filling(settings(tmp_path), chat, DRAWS) as (one, _, pool):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,9 +17,13 @@ from llm_as_judge.evaluation.stop_learning import (
     learn_domain,
     learn_rule,
     paths_of,
+    stop_problems,
     stopped,
 )
-from llm_as_judge.operators.stopping import StopState
+from llm_as_judge.operators.stopping import FEATURES, StopState
+from llm_as_judge.runs.record import RunRecord
+from llm_as_judge.runs.table import Bank, BankProgram
+from llm_as_judge.types import Problem
 
 
 def problem(name: str, *answers: tuple[int | None, bool], cost: float = 100.0) -> StopProblem:
@@ -45,6 +50,34 @@ def test_the_leader_of_equals_is_the_first_drawn() -> None:
     paths = paths_of([problem("p", (0, True), (1, False))], 2, ["made"], each=40)
     assert 0 < paths.right_ND[:, 1].sum() < 40
     assert (paths.right_ND[:, 0] == paths.right_ND[:, 1]).all()
+
+
+def test_code_that_passes_is_one_class_and_then_the_rest_has_no_vote() -> None:
+    fails, passes = Draw(0, False, 9, 9), [Draw(n, True, 9, 9, passed=True) for n in (1, 2)]
+    code = StopProblem("p", "made", 80, ((fails, fails, *passes),))
+    paths = paths_of([code], 4, ["made"], each=40)
+    column = {name: 1 + FEATURES.index(name) for name in FEATURES}
+    assert paths.right_ND[:, -1].all()  # two that pass outvote two that are alike
+    last = paths.inputs_NDF[:, -1]
+    assert (last[:, column["leader"]] == 0.5).all()
+    assert (last[:, column["empty"]] == 0.5).all()
+    assert (last[:, column["passed"]] == 1).all()
+    assert 0 < paths.inputs_NDF[:, 0, column["passed"]].sum() < 40
+
+
+@pytest.mark.parametrize("passed", [True, None])
+def test_of_code_only_problems_count_whose_runs_say_what_passed(
+    tmp_path: Path, passed: bool | None
+) -> None:
+    bank, way = Bank(tmp_path), BankProgram("code", "0", "direct", "shipped", "")
+    row = Problem("mbpp/1", "mbpp", "code", "Add.", visible_tests=("assert add(1, 2) == 3",))
+    bank.add_problem(row)
+    for draw in range(2):
+        bank.add(RunRecord(way.key, row.id, draw, 1.0, 9.0, 9, 1, "ok", "a", passed=passed))
+    found = stop_problems(Bank(tmp_path), [way], 0.25)
+    assert [[draw.passed for draw in one.draws_W[0]] for one in found] == [[True] * 2] * bool(
+        passed
+    )
 
 
 def test_it_stops_at_once_on_what_more_draws_cannot_change() -> None:

@@ -39,12 +39,8 @@ from llm_as_judge.views.tables import show_table
 
 
 def fill(asked: Asked, *, draws: int, way: list[str] | None, everything: bool, bank: Path) -> None:
-    if asked.settings().calls.mode == "replay":
-        raise ConfigError(
-            "calls.mode: replay asks nobody, and pool fill asks what is missing; leave it out, or see what is "
-            "there: llm-as-judge pool stats"
-        )
-    settings = asked.settings({"calls.mode": "cache", "workflow.draws": 1})
+    mode = "replay" if asked.settings().calls.mode == "replay" else "cache"
+    settings = asked.settings({"calls.mode": mode, "workflow.draws": 1})
     if draws > 1 and operator_settings(settings).temperature == 0:
         raise ConfigError(
             f"--draws {draws}: all draws of a greedy executor are the same; set executor.temperature "
@@ -69,6 +65,11 @@ def fill(asked: Asked, *, draws: int, way: list[str] | None, everything: bool, b
         note(
             f"draws that a grader failed on: {done.ungradable}; the first failure: "
             f"{done.first_failure}"
+        )
+    if done.not_recorded:
+        note(
+            f"{done.not_recorded} draws are left out: {settings.calls.folder} lacks their replies, and "
+            "calls.mode=replay asks nobody"
         )
     if done.failed:
         note(
@@ -97,10 +98,14 @@ async def _fill(
             )
         estimate = filled_estimate(settings, problems, ways, draws, bank)
         split = settings.evaluation.split
-        note(f"{len(problems)} problems ({split}), {draws} draws of each way; missing at most:")
-        note(str(estimate))
-        if line := estimate.exceeds(bench.ledger.budget, bench.ledger.total):
-            note(line)
+        asked = f"{len(problems)} problems ({split}), {draws} draws of each way"
+        if replayed := settings.calls.mode == "replay":
+            note(f"{asked}, from the replies in {bench.recording.path}")
+        else:
+            note(f"{asked}; missing at most:")
+            note(str(estimate))
+            if line := estimate.exceeds(bench.ledger.budget, bench.ledger.total):
+                note(line)
         expected = estimate.rollouts
         with ProgressView(status_console, expected, each="draw", counted="draws") as view:
 
@@ -121,8 +126,9 @@ async def _fill(
             try:
                 done = await filling.fill(problems)
             finally:
-                note(f"asked now: {sums(bench.ledger)}")
-        if not done.failed:
+                if not replayed:  # of which the ledger counts the replies that were kept, too
+                    note(f"asked now: {sums(bench.ledger)}")
+        if not (done.failed or replayed):
             others = operator_settings(settings).executors
             for name in {way.name.partition("@")[2] for each in ways.values() for way in each}:
                 model = others[name].model if name else bench.executor.name

@@ -20,6 +20,7 @@ from llm_as_judge.assembly import Workbench, problem_file
 from llm_as_judge.assembly.executor_settings import estimate_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng, schedule
+from llm_as_judge.errors import NotRecordedError
 from llm_as_judge.evaluation.bank_figures import is_disputed
 from llm_as_judge.evaluation.program_runs import Wanted, bank_record, key_of, run_program
 from llm_as_judge.evaluation.selection import evaluated_problems
@@ -108,6 +109,8 @@ class Asked:
     """Draws lost by our fault; the same again asks for them."""
     ungradable: int = 0
     """Draws on whose answers a grader raised: not graded, and not asked for again."""
+    not_recorded: int = 0
+    """Draws whose replies a replayed pool lacks."""
     first_failure: str = ""
     agreed: int = 0
     """Problems that got no more draws."""
@@ -164,7 +167,7 @@ class Filling:
         await fill(self._bank, wanted, self._run)
         seen = [self._bank.runs[key] for key in wanted if self._bank.holds(key)]
         if len(seen) < len(wanted):
-            return  # some failed by our fault: the same again begins with them
+            return  # some failed by our fault, or are not recorded: the same again begins with them
         every = self._wanted(problem, self._draws)
         if self._everything or is_disputed(seen):
             await fill(self._bank, every, self._run)
@@ -199,13 +202,18 @@ class Filling:
 
     async def _draw(self, env: WorkflowEnvironment, run: Wanted, keep: Keep) -> None:
         way, problem, number = run
-        ended = await run_program(env, way, problem, number)
+        try:
+            ended = await run_program(env, way, problem, number)
+        except NotRecordedError:
+            self.asked.not_recorded += 1
+            self._on_skipped(1)
+            return
         if ended.failure is not None:
             self.asked.first_failure = self.asked.first_failure or ended.failure.message
             self.asked.ungradable += grader_failed(ended)
             self.asked.failed += not grader_failed(ended)
         if ended.verdict is not None:
-            keep(bank_record(way, problem, ended, self._hashes))
+            keep(await bank_record(env, way, problem, ended, self._hashes))
             self.asked.draws += 1
         self._on_draw(ended)
 

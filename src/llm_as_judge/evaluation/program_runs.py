@@ -69,18 +69,37 @@ async def run_program(
     return ended
 
 
-def bank_record(
-    program: BankProgram, problem: Problem, ended: Rollout, hashes: AnswerHashes
+async def bank_record(
+    env: WorkflowEnvironment,
+    program: BankProgram,
+    problem: Problem,
+    ended: Rollout,
+    hashes: AnswerHashes,
 ) -> RunRecord:
     """What a bank keeps of a run.
 
     Args:
         hashes: those of the bank.
+    Raises:
+        SandboxError: the sandbox broke on the visible tests.
     """
     execution = ended.execution
     given = execution is not None and execution.status == "ok"
     answer = hashes.of(problem, execution.answer) if execution and given else ""
-    return RunRecord.of(program.key, ended, GRADING_VERSION, answer, whole=False)
+    passed = await _passes_visible(env, problem, execution.answer if execution and given else "")
+    return RunRecord.of(program.key, ended, GRADING_VERSION, answer, passed, whole=False)
+
+
+async def _passes_visible(env: WorkflowEnvironment, problem: Problem, answer: str) -> bool | None:
+    """Whether code passes the tests that a program may run; None: there are none, a grader of one's own
+    stands before tests, or the machine had no time for them."""
+    if problem.domain != "code" or not problem.visible_tests:
+        return None
+    if not answer:
+        return False
+    shown = dataclasses.replace(problem, hidden_tests=problem.visible_tests)
+    verdict = await env.work.rules.verdict(shown, answer)
+    return verdict.correct if verdict.stage == "code" else None
 
 
 def program_runner(bench: Workbench, bank: Bank) -> RunProgram:
@@ -96,7 +115,7 @@ def program_runner(bench: Workbench, bank: Bank) -> RunProgram:
         if ended.verdict is None:
             assert ended.failure is not None
             raise EndpointError(ended.failure.message)
-        return bank_record(program, problem, ended, hashes)
+        return await bank_record(environment, program, problem, ended, hashes)
 
     return run
 

@@ -49,6 +49,8 @@ class Draw:
     """Written tokens, its prompt with it."""
     repeated: float
     """The same where the prompt was asked before: without it."""
+    passed: bool = False
+    """Code: it passes the visible tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +136,14 @@ def paths_of(
             if d < len(order):
                 total += order[d][1]
                 seen = [draw for draw, _ in order[: d + 1]]
+                classes = _classes(seen)
                 state = StopState(
-                    votes([draw.answer for draw in seen]),
-                    sum(draw.answer is None for draw in seen),
+                    votes(classes),
+                    classes.count(None),
                     total,
                     problem.question_characters,
                     problem.dataset,
+                    any(draw.passed for draw in seen),
                 )
                 inputs[n, d] = (1.0, *state.features(), *known)
             else:
@@ -162,13 +166,20 @@ def _order(problem: StopProblem, most: int, chance: random.Random) -> list[tuple
     return order
 
 
+def _classes(seen: Sequence[Draw]) -> list[int | None]:
+    """As ``vote`` joins them: code that passes is one class, and beside it the rest has no vote."""
+    if any(draw.passed for draw in seen):
+        return [0 if draw.passed else None for draw in seen]
+    return [draw.answer for draw in seen]
+
+
 def _leader_is_right(seen: Sequence[Draw]) -> bool:
     """Of equally many votes the class that was drawn first, as ``vote`` decides."""
-    counts = Counter(draw.answer for draw in seen if draw.answer is not None)
+    classes = _classes(seen)
+    counts = Counter(each for each in classes if each is not None)
     if not counts:
         return False
-    leader = max(counts, key=counts.__getitem__)
-    return next(draw.right for draw in seen if draw.answer == leader)
+    return seen[classes.index(max(counts, key=counts.__getitem__))].right
 
 
 def learn_rule(
@@ -303,7 +314,8 @@ def learn_domain(
 def stop_problems(
     bank: Bank, ways: Sequence[BankProgram], prompt_price: float
 ) -> list[StopProblem]:
-    """The problems on which each of these single calls was run equally often, twice at least.
+    """The problems on which each of these single calls was run equally often, twice at least. Of code
+    with visible tests, only where it is known which runs pass them.
 
     Args:
         prompt_price: of a prompt token, in written ones: a prompt that is asked again costs nothing.
@@ -312,7 +324,8 @@ def stop_problems(
     for problem in bank.problems.values():
         runs_W = [_runs(bank, way, problem) for way in ways]
         draws = min(map(len, runs_W))
-        if draws > 1:
+        known = all(run.passed is not None for runs in runs_W for run in runs[:draws])
+        if draws > 1 and (known or not problem.visible_tests):
             classes: dict[str, int] = {}
             draws_W = tuple(
                 tuple(_draw(run, classes, prompt_price) for run in runs[:draws]) for runs in runs_W
@@ -335,7 +348,7 @@ def _draw(run: RunRecord, classes: dict[str, int], prompt_price: float) -> Draw:
     prompt = (run.tokens - run.cost) / (1 - prompt_price) if prompt_price != 1 else 0.0
     answer = classes.setdefault(run.answer, len(classes)) if run.answer else None
     written = max(run.cost - prompt * prompt_price, 0.0)
-    return Draw(answer, bool(run.right), run.cost, written)
+    return Draw(answer, bool(run.right), run.cost, written, bool(run.passed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,9 +384,6 @@ def learn_table(
     rules: dict[Domain, dict[str, StopRule]] = {}
     domains = []
     for domain, known in ways.items():
-        if domain == "code":
-            left_out[domain] = "a bank does not hold which code passed; until_passed stops there"
-            continue
         lists = [*permutations(known, 1), *permutations(known, 2)] if choose else [tuple(known)]
         tried = []
         for each in lists:
@@ -382,9 +392,10 @@ def learn_table(
                 names = tuple(way.name for way in each)
                 tried.append(learn_domain(domain, names, problems, most))
         if not tried:
+            lacking = ", or a bank of before code that passes was noted" * (domain == "code")
             left_out[domain] = (
-                f"fewer than {LEAST_PROBLEMS} problems with two draws of one way; ask for more: "
-                "llm-as-judge pool fill --split train"
+                f"fewer than {LEAST_PROBLEMS} problems with two draws of one way{lacking}; ask for "
+                "more: llm-as-judge pool fill --split train"
             )
             continue
         rules[domain], learned = max(tried, key=lambda found: found[1].worth)

@@ -13,7 +13,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Literal
 
-from llm_as_judge.errors import ContentFilterError, ContextError, EndpointError, ModelError
+from llm_as_judge.errors import (
+    ContentFilterError,
+    ContextError,
+    EndpointError,
+    ModelError,
+    NotRecordedError,
+)
 from llm_as_judge.llm.billing import Role, metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import Pool
@@ -78,7 +84,7 @@ class RecordedChat:
         """One reply, recorded or new.
 
         Raises:
-            ModelError: replay of a call that was not recorded.
+            NotRecordedError: replay of a call that was not recorded.
             EndpointError: from the model, or as it was recorded.
         """
         key = request_digest(self._name, request)
@@ -86,7 +92,7 @@ class RecordedChat:
         if known is not None and known.reply is None and self._mode == "cache":
             known = None
         if known is None and self._mode == "replay":
-            raise ModelError(self._not_recorded(request))
+            raise NotRecordedError(self._not_recorded(request))
         if known is None:
             joined = self._in_flight.has(key)
             outcome = await self._in_flight.run(key, lambda: self._ask(key, request))

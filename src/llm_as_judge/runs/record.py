@@ -43,6 +43,9 @@ class RunRecord:
     """Salted hash of the answer, see ``grading/answer_hash.py``; empty: none was given or kept."""
     grading_version: int = 1
     """Of the rules that graded, see ``grading/version.py``."""
+    passed: bool | None = None
+    """Of a bank: whether the answer, which is code, passes the tests that a program may run; None =
+    not known, or there are none."""
     logprobs: tuple[ReplyLogProbs, ...] = ()
     """Of the executor's replies, call after call; those of an endpoint that gives none are left out."""
     rollout: Rollout | None = None
@@ -52,7 +55,14 @@ class RunRecord:
 
     @classmethod
     def of(
-        cls, program: str, rollout: Rollout, version: int, answer: str = "", *, whole: bool = True
+        cls,
+        program: str,
+        rollout: Rollout,
+        version: int,
+        answer: str = "",
+        passed: bool | None = None,
+        *,
+        whole: bool = True,
     ) -> RunRecord:
         """
         Args:
@@ -71,6 +81,7 @@ class RunRecord:
             execution.status if execution else "failed",
             answer,
             version,
+            passed,
             tuple(one for call in execution.calls for one in call.logprobs) if execution else (),
             rollout=rollout if whole else None,
         )
@@ -90,6 +101,8 @@ class RunRecord:
         """As JSON; what most records do not have is left out."""
         row = {name: getattr(self, name) for name in FIGURES}
         row |= {"answer": self.answer, "grading_version": self.grading_version}
+        if self.passed is not None:
+            row["passed"] = self.passed
         kept = {"logprobs": self.logprobs, "rollout": self.rollout, "prompt": self.prompt}
         return row | {name: to_json(one) for name, one in kept.items() if one}
 
@@ -107,6 +120,7 @@ FIGURES: Mapping[str, tuple[type, ...]] = {
 _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "answer": (str,),
     "grading_version": (int,),
+    "passed": (bool,),
 }
 _WHOLE: Mapping[str, Any] = {
     "logprobs": tuple[ReplyLogProbs, ...],

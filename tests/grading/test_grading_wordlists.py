@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llm_as_judge.grading.wordlists import LIGHT, NUMERALS, ORDINALS, TENS, TURNING
+from llm_as_judge.grading.wordlists import LIGHT, NOT_A_UNIT, NUMERALS, ORDINALS, TENS
 
 
 def test_numbers_follow_the_order_of_their_words() -> None:
@@ -13,4 +13,4 @@ def test_numbers_follow_the_order_of_their_words() -> None:
 
 def test_words_that_yaml_takes_for_truth_values_are_words() -> None:
     assert "on" in LIGHT
-    assert "no" in TURNING
+    assert "not" in NOT_A_UNIT

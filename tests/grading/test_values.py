@@ -228,6 +228,10 @@ PAIRS: list[tuple[AnswerKind, str, str, bool | None]] = [
             ("yes", "yes and no", WRONG),
             ("yes", "Yes, one of them is.", OPEN),
             ("no", "No, only the first one is.", OPEN),
+            ("yes", "Yes, they are.", RIGHT),
+            ("no", "No, it can't.", RIGHT),
+            ("no", "No, they do.", OPEN),
+            ("yes", "Yes, it is not.", OPEN),
             ("false", "true", WRONG),
         ]
     ),

@@ -13,18 +13,15 @@ from llm_as_judge.grading.abstention import is_abstention
 from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.objects import is_object
-from llm_as_judge.grading.restated import restates
 from llm_as_judge.grading.squad import hotpot_f1, normalize_answer, squad_f1
 from llm_as_judge.grading.text import contains_words, is_short, normal_text
 from llm_as_judge.grading.values import (
     FEET_AND_INCHES,
     Asked,
     Comparison,
-    bare,
     compare_values,
     contains_value,
 )
-from llm_as_judge.grading.yes_no import restated_yes_or_no
 from llm_as_judge.types import AnswerKind, Problem, Verdict
 
 UNEQUAL = "qa.short_text"
@@ -63,8 +60,6 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
         return _verdict(False, "exact_match", "not equal to any gold answer", 0.0)
     if any(_is_surname(gold, text, problem.question) for gold in problem.answers):
         return _verdict(True, "qa.surname", "the family name of a person asked for", score)
-    if _is_restated(problem, text):
-        return _verdict(True, "qa.restated", "the question's own words with a gold answer", score)
     broken = _no_single_answer(text, problem)
     if broken:
         return _verdict(False, broken, "not one answer", 0.0)
@@ -118,14 +113,6 @@ def _is_surname(gold: str, text: str, question: str) -> bool:
     if len(names) not in {2, 3} or not all(name.isalpha() and name.istitle() for name in names):
         return False
     return bool(re.search(r"\bwho(?:m|se)?\b", question, re.I)) and text.strip() == names[-1]
-
-
-def _is_restated(problem: Problem, text: str) -> bool:
-    """The question's own words, said or denied, or with a gold answer in place of what asks."""
-    golds = [bare(gold).casefold() for gold in problem.answers]
-    if golds[0] in ("yes", "no"):
-        return restated_yes_or_no(problem.question, text) == golds[0]
-    return any(restates(problem.question, gold, text) for gold in problem.answers)
 
 
 def _unequal(problem: Problem, text: str, score: float) -> Verdict:

@@ -104,6 +104,12 @@ _YES_NO = {"yes": "yes", "no": "no", "y": "yes", "n": "no", "true": "true", "fal
 _CONCLUDES = re.compile(r"^(?:so|thus|hence|therefore)\b,?\s+", re.IGNORECASE)
 _OPPOSITE = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 _FIRST_WORD = re.compile(r"^(yes|no|true|false)\b\s*(?=[,.;:!–—-]|$)", re.IGNORECASE)
+_SAID_AGAIN = re.compile(
+    r"[\s,.;:!–—-]*(?:it|they|s?he|this|that|these|those|i|you|we|there)\s+"
+    r"(?:is|are|was|were|do|does|did|has|have|had|can?|could|wo|will|would|should)(\s*not|n['’]t)?[.!]*$",
+    re.IGNORECASE,
+)
+"""Behind yes or no: "they are", "it does not"."""
 
 
 def _yes_no(gold: str, candidate: str, asked: Asked) -> Comparison | None:
@@ -120,6 +126,9 @@ def _yes_no(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     first = _FIRST_WORD.match(candidate)
     if first and first[1].casefold() == _OPPOSITE[wanted]:
         return Comparison(False, "yes_no", "yes_no.opposite", f"begins with {first[1]!r}")
+    again = _SAID_AGAIN.match(candidate, first.end()) if first else None
+    if again and (again[1] is not None) == (wanted in ("no", "false")):
+        return Comparison(True, "yes_no", "yes_no.sentence", f"says {wanted} twice")
     if first:
         return Comparison(None, "yes_no", "yes_no.qualified", "words behind yes or no may turn it")
     return None

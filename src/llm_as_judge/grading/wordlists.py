@@ -27,15 +27,8 @@ class _File(BaseModel):
     roman: dict[str, int]
     months: Words
     light: Words
-    turning: Words
-    denying: Words
-    asking: Words
-    helping: Words
-    modal: Words
-    joining: Words
     limiting: Words
     naming: Words
-    standing_for: Words
     not_units: Words
     verbs: tuple[Words, ...]
     measures: Words
@@ -55,15 +48,8 @@ ORDINALS = {word: number for number, word in enumerate(_FILE.ordinals, start=1)}
 ROMAN = _FILE.roman
 MONTHS = frozenset(_FILE.months)
 LIGHT = frozenset(_FILE.light)
-TURNING = frozenset(_FILE.turning)
-DENYING = frozenset(_FILE.denying)
-ASKING = frozenset(_FILE.asking)
-HELPING = frozenset(_FILE.helping)
-MODAL = frozenset(_FILE.modal)
-JOINING = frozenset(_FILE.joining)
 LIMITING = frozenset(_FILE.limiting)
 NAMING = frozenset(_FILE.naming)
-STANDING_FOR = frozenset(_FILE.standing_for)
 NOT_A_UNIT = frozenset(_FILE.not_units)
 MEASURES = frozenset(_FILE.measures)
 PREFIXED = frozenset(_FILE.prefixed)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
+
+_NORMAL = NormalDist()
 
 
 def wilson(successes: float, trials: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -21,13 +24,12 @@ def wilson(successes: float, trials: int, confidence: float = 0.95) -> tuple[flo
         raise ValueError(f"{successes} successes of {trials} trials")
     if trials == 0:
         return 0.0, 1.0
-    # scipy, under it, takes a second to load: most verbs show no interval
-    from statsmodels.stats.proportion import proportion_confint
-
-    low, high = proportion_confint(successes, trials, alpha=1 - confidence, method="wilson")
-    # Results are compared byte for byte, and the last bits depend on the library's build. With 12
-    # digits the ends, 0 of n and n of n, are exact too.
-    return round(float(low), 12), round(float(high), 12)
+    share, z = successes / trials, _NORMAL.inv_cdf((1 + confidence) / 2)
+    center = share + z * z / (2 * trials)
+    spread = z * math.sqrt((share * (1 - share) + z * z / (4 * trials)) / trials)
+    whole = 1 + z * z / trials
+    # With 12 digits the ends, 0 of n and n of n, are exact; "-0.0" is no end.
+    return max(0.0, round((center - spread) / whole, 12)), round((center + spread) / whole, 12)
 
 
 def even_precision(right: int, of_right: int, wrong: int, of_wrong: int) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,9 @@ from llm_as_judge.cli.table import app, verb_of
 from llm_as_judge.errors import LlmAsJudgeError, UserError
 
 __all__ = ["app", "main"]
+
+
+_command = cache(partial(typer.main.get_command, app))  # a test calls many verbs in one process
 
 
 def _say_version(wanted: bool) -> None:
@@ -49,7 +53,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         with signals():
             _look_at(given)
-            app(args=given, prog_name="llm-as-judge")  # doors and -m are not to name themselves
+            # doors and -m are not to name themselves
+            _command()(args=given, prog_name="llm-as-judge")
     except UserError as error:
         _complain(f"{error}{_remark(str(error), given)}", 2)
     except LlmAsJudgeError as error:

@@ -127,10 +127,10 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """
     if min(only_first, only_second) < 0:
         raise ValueError(f"counts {only_first} and {only_second}")
-    from statsmodels.stats import contingency_tables
+    from scipy.special import bdtr  # a third of a second to load
 
-    table = [[0, only_first], [only_second, 0]]
-    return float(contingency_tables.mcnemar(table, exact=True).pvalue)
+    differing = only_first + only_second
+    return min(1.0, 2 * float(bdtr(min(only_first, only_second), differing, 0.5)))
 
 
 def paired_p(differences: Sequence[float]) -> float:
@@ -210,11 +210,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     Source: Holm 1979, https://www.jstor.org/stable/4615733.
     """
-    if not p_values:
-        return []
-    from statsmodels.stats.multitest import multipletests
-
-    return [float(p) for p in multipletests(p_values, method="holm")[1]]
+    adjusted, at_least = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        at_least = max(at_least, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = at_least
+    return adjusted
 
 
 def pass_at_k(samples: int, correct: int, k: int) -> float:

@@ -21,11 +21,12 @@ import pytest
 
 from documented import ROOT, blocks
 from llm_as_judge import plugins
-from llm_as_judge.assembly import open_judge, problem_file
+from llm_as_judge.assembly import open_judge
 from llm_as_judge.config import load_config
 from llm_as_judge.config.policy import SamplingConfig
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.process import process
+from llm_as_judge.data.selection import problem_file
 from llm_as_judge.grading.graders import GRADERS, own_verdict
 from llm_as_judge.judge.kinds import JUDGES, JudgePlace, judge_kind
 from llm_as_judge.llm.scripted import ScriptedChat

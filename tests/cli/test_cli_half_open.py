@@ -12,13 +12,14 @@ from called_verbs import Verbs
 from evaluation_values import rollout
 
 from documented import ROOT
+from llm_as_judge.assembly import program_options
 from llm_as_judge.cli.evaluating import show
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import read_problems
+from llm_as_judge.data.selection import EvaluatedSet
 from llm_as_judge.evaluation.baselines import find_system
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.results import write_results
-from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import Execution, Problem, Rollout
 from llm_as_judge.views.console import console
@@ -40,7 +41,7 @@ def evaluated(folder: Path, name: str, right: int) -> tuple[EvaluationRecord, Pa
         }
     )
     sets = [EvaluatedSet("own_task_qa", tuple(rows), len(rows))]
-    plan = make_plan(config, name, find_system("direct", config), sets)
+    plan = make_plan(config, name, find_system("direct", program_options(config)), sets)
     record = EvaluationRecord.begin(folder / "evaluation" / name / plan.hash, plan, config, rows)
     for answered in asyncio.run(graded(rows, right)):
         record.add(answered)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from called_verbs import Verbs
 
+from llm_as_judge.assembly import program_options
 from llm_as_judge.assembly.executor_settings import BOUND
 from llm_as_judge.config import load_config
 from llm_as_judge.evaluation.ways import ways_of
@@ -22,7 +23,7 @@ def filled(folder: Path, problems: int) -> Path:
     config = load_config("embedded")
     folder.mkdir()
     bank = Bank(folder)
-    (way,) = ways_of(config, ["cot"])["math"]
+    (way,) = ways_of(program_options(config), ["cot"])["math"]
     bank.add_program(way)
     for n in range(problems):
         bank.add_problem(

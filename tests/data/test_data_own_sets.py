@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from llm_as_judge.assembly import problem_file
 from llm_as_judge.data.catalog import CATALOG, dataset
 from llm_as_judge.data.process import process
 from llm_as_judge.data.rows import RawRow
+from llm_as_judge.data.selection import problem_file
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.grading.fingerprint import rules_fingerprint
 from llm_as_judge.types import Problem, dataset_info
@@ -33,8 +33,8 @@ def colors(row, split):
 USED = """
 from llm_as_judge.cli import app
 from llm_as_judge.config import load_config
-from llm_as_judge.evaluation.selection import evaluated_sets
-from llm_as_judge.assembly import problem_file
+from llm_as_judge.data.selection import evaluated_sets, problem_file
+from llm_as_judge.assembly import row_options
 
 chosen = ["--set", "plugins=[my_sets]", "--set", "data.sets=[colors, gsm8k]"]
 for verb in (["data", "download", "--offline"], ["data", "process", "--workers", "2"]):
@@ -42,7 +42,7 @@ for verb in (["data", "download", "--offline"], ["data", "process", "--workers",
 config = load_config(overrides=[*chosen[1::2], "evaluation.limit_per_set=6"])
 rows = problem_file(config.data.train_file)
 print(sorted(set(rows.datasets)))
-for one in evaluated_sets(config):
+for one in evaluated_sets(row_options(config)):
     print(one.name, one.sample)
 """
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.assembly import open_workbench
+from llm_as_judge.assembly import open_workbench, program_options
 from llm_as_judge.config import Config
 from llm_as_judge.evaluation.filling import Asked, Filling
 from llm_as_judge.evaluation.program_runs import conditions
@@ -78,7 +78,11 @@ async def filling(
         executor = RecordedChat(chat, pool, "cache", ledger=bench.ledger)
         bench = replace(bench, executor=executor)
         with Bank.writing(place, conditions(config)) as bank:
-            yield Filling(bench, bank, ways_of(config, ways), draws, **options), bank, pool
+            yield (
+                Filling(bench, bank, ways_of(program_options(config), ways), draws, **options),
+                bank,
+                pool,
+            )
 
 
 async def filled(

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from llm_as_judge.assembly import program_options
+from llm_as_judge.cli.evaluating import samples_as_draws
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.evaluation.baselines import baseline_names, find_system, workflows_dir
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, random_body
-from llm_as_judge.evaluation.systems import PolicySystem, check_base_model, samples_as_draws
+from llm_as_judge.evaluation.systems import PolicySystem, check_base_model
 from llm_as_judge.renamed import hint
 from llm_as_judge.types import DOMAINS, Domain, Message, Sampling
 from llm_as_judge.workflow.program import parse_program
@@ -59,7 +61,7 @@ def test_the_documented_baselines_are_there() -> None:
         "until_passed": {"code"},
     }
     for name in baseline_names():
-        assert find_system(name, CONFIG).domains == of_some.get(name, set(DOMAINS))
+        assert find_system(name, program_options(CONFIG)).domains == of_some.get(name, set(DOMAINS))
 
 
 def test_small_first_without_a_small_executor_is_one_line() -> None:
@@ -68,7 +70,7 @@ def test_small_first_without_a_small_executor_is_one_line() -> None:
         ({"tiny": {"model": "scripted", "price": 1}}, "default, tiny"),
     ):
         with pytest.raises(ConfigError) as caught:
-            find_system("small_first", Config.model_validate({"executors": named}))
+            find_system("small_first", program_options(Config.model_validate({"executors": named})))
         said = str(caught.value)
         assert f"W213 there is no such executor: 'small' (known: {known})" in said
         assert "small_first" in said
@@ -78,13 +80,13 @@ def test_small_first_without_a_small_executor_is_one_line() -> None:
 def test_any_is_the_program_of_domains_without_their_own_file(tmp_path: Path) -> None:
     program = (workflows_dir() / "cot" / "math.py").read_text()
     (tmp_path / "any.py").write_text(program)
-    alone = find_system(str(tmp_path), CONFIG)
+    alone = find_system(str(tmp_path), program_options(CONFIG))
     assert alone.domains == set(DOMAINS)
     (tmp_path / "code.py").write_text((workflows_dir() / "direct" / "code.py").read_text())
-    assert find_system(str(tmp_path), CONFIG).identity() != alone.identity()
+    assert find_system(str(tmp_path), program_options(CONFIG)).identity() != alone.identity()
     (tmp_path / "any.py").write_text("class Workflow:\n    pass\n")
     with pytest.raises(ConfigError, match=r"any\.py:1: W103 .*check .*any\.py --domain math"):
-        find_system(str(tmp_path), CONFIG)
+        find_system(str(tmp_path), program_options(CONFIG))
 
 
 @pytest.mark.slow
@@ -148,25 +150,25 @@ def test_no_calls_are_too_few() -> None:
 def test_files_folders_and_checkpoints_are_told_apart(tmp_path: Path) -> None:
     program = (workflows_dir() / "cot" / "math.py").read_text()
     (tmp_path / "own.py").write_text(program)
-    assert find_system(str(tmp_path / "own.py"), CONFIG).domains == set(DOMAINS)
+    assert find_system(str(tmp_path / "own.py"), program_options(CONFIG)).domains == set(DOMAINS)
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "qa.py").write_text(program)
-    assert find_system(str(tmp_path / "set"), CONFIG).domains == {"qa"}
+    assert find_system(str(tmp_path / "set"), program_options(CONFIG)).domains == {"qa"}
     (tmp_path / "step_3").mkdir()
     (tmp_path / "step_3" / "state.json").write_text("{}")
-    found = find_system(str(tmp_path / "step_3"), CONFIG)
+    found = find_system(str(tmp_path / "step_3"), program_options(CONFIG))
     assert isinstance(found, PolicySystem)
     assert found.adapter == tmp_path / "step_3"
-    assert find_system("untrained", CONFIG).adapter is None
+    assert find_system("untrained", program_options(CONFIG)).adapter is None
 
 
 def test_who_is_nobody_is_one_line_that_lists_who_there_is(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--policy 'cott': wanted untrained, cot, direct"):
-        find_system("cott", CONFIG)
+        find_system("cott", program_options(CONFIG))
     with pytest.raises(ConfigError, match="neither a checkpoint nor programs in it; wanted"):
-        find_system(str(tmp_path), CONFIG)
+        find_system(str(tmp_path), program_options(CONFIG))
     with pytest.raises(DataError, match=r"--policy none\.py: no such file; wanted a program"):
-        find_system("none.py", CONFIG)
+        find_system("none.py", program_options(CONFIG))
 
 
 BODY = 'draft = await custom(input=problem, instruction="Answer.")\nreturn draft["response"]\n'
@@ -175,22 +177,22 @@ BODY = 'draft = await custom(input=problem, instruction="Answer.")\nreturn draft
 def test_a_program_is_taken_in_the_form_it_is_written_in(tmp_path: Path) -> None:
     """Alone, and in a folder where the domains differ in form."""
     (tmp_path / "body.py").write_text(BODY)
-    assert find_system(str(tmp_path / "body.py"), CONFIG).domains == set(DOMAINS)
+    assert find_system(str(tmp_path / "body.py"), program_options(CONFIG)).domains == set(DOMAINS)
     mixed = tmp_path / "mixed"
     mixed.mkdir()
     (mixed / "qa.py").write_text(BODY)
     (mixed / "math.py").write_text((workflows_dir() / "cot" / "math.py").read_text())
-    assert find_system(str(mixed), CONFIG).domains == {"math", "qa"}
+    assert find_system(str(mixed), program_options(CONFIG)).domains == {"math", "qa"}
     (tmp_path / "bad.py").write_text("return 4\n")
     with pytest.raises(ConfigError, match=r"bad\.py:1: W40\d .* --domain math$"):
-        find_system(str(tmp_path / "bad.py"), CONFIG)
+        find_system(str(tmp_path / "bad.py"), program_options(CONFIG))
 
 
 def test_a_program_with_findings_is_refused_not_scored_0(tmp_path: Path) -> None:
     path = tmp_path / "bad.py"
     path.write_text("class Workflow:\n    pass\n")
     with pytest.raises(ConfigError, match=r"bad\.py:1: W103 .*run: llm-as-judge check .*bad\.py"):
-        find_system(str(path), CONFIG)
+        find_system(str(path), program_options(CONFIG))
 
 
 # ------------------------------------------------------------------------------------ checkpoints
@@ -209,7 +211,9 @@ def test_a_checkpoint_of_another_base_model_is_one_line(tmp_path: Path) -> None:
         PolicySystem("x", tmp_path).identity()
 
 
-@pytest.mark.parametrize("system", [PolicySystem("x", None), find_system("cot", CONFIG)])
+@pytest.mark.parametrize(
+    "system", [PolicySystem("x", None), find_system("cot", program_options(CONFIG))]
+)
 def test_samples_and_draws_that_would_all_be_the_same_are_refused(system: Any) -> None:
     system.check(CONFIG)
     for several in ({"evaluation": {"samples": 3}}, {"workflow": {"draws": 3}}):
@@ -224,9 +228,9 @@ def test_a_policy_that_samples_writes_several_programs_and_a_written_one_is_run_
 ) -> None:
     hint.cache_clear()
     several = Config.model_validate({"evaluation": {"samples": 3, "temperature": 1}})
-    for system in (PolicySystem("x", None), find_system("random", CONFIG)):
+    for system in (PolicySystem("x", None), find_system("random", program_options(CONFIG))):
         system.check(several)
         assert samples_as_draws(system, several) == several
-    written = samples_as_draws(find_system("cot", CONFIG), several)
+    written = samples_as_draws(find_system("cot", program_options(CONFIG)), several)
     assert (written.evaluation.samples, written.workflow.draws) == (1, 3)
     assert "is called --draws 3 now" in capsys.readouterr().err

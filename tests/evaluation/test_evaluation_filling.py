@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from filled_pools import PROBLEMS, filled, filling, problem, reply, settings
 
+from llm_as_judge.assembly import program_options, row_options
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import BudgetError, ConfigError, DataError, EndpointError
@@ -59,7 +60,7 @@ async def test_problems_whose_first_replies_share_a_verdict_get_no_more_draws(
 
 
 def test_of_few_ways_more_draws_come_first() -> None:
-    math = ways_of(Config())["math"]
+    math = ways_of(program_options(Config()))["math"]
     assert [first_draws(math[:n], 8) for n in (1, 2, 3)] == [4, 2, 2]
     assert first_draws(math[:1], 3) == 3
 
@@ -162,22 +163,22 @@ async def test_other_golds_or_settings_make_verdicts_anew_from_the_replies_that_
 
 async def test_each_executor_has_its_ways_and_a_way_can_be_chosen_of_one(tmp_path: Path) -> None:
     config = settings(tmp_path, executors={"small": {"model": "scripted", "price": 0.1}})
-    ways = ways_of(config)["math"]
+    ways = ways_of(program_options(config))["math"]
     assert [way.name for way in ways] == [f"{way}{of}" for of in ("", "@small") for way in MATH]
     chat = ScriptedChat(reply)
     asked, bank = await filled(config, chat, 2, everything=True)
     assert (asked.draws, asked.failed) == (2 * 6 * len(PROBLEMS), 0)
     assert Counter(r.executor for r in chat.requests) == {"": 36, "small": 36}
     assert {program.name for program in bank.programs.values()} == {way.name for way in ways}
-    (chosen,) = ways_of(config, ["cot@small"])["math"]
+    (chosen,) = ways_of(program_options(config), ["cot@small"])["math"]
     assert chosen.key in bank.programs
     with pytest.raises(ConfigError, match=r"--way 'cot@large': wanted some of direct, .*cot@small"):
-        ways_of(config, ["cot@large"])
+        ways_of(program_options(config), ["cot@large"])
 
 
 async def test_the_estimate_is_of_the_draws_that_are_missing(tmp_path: Path) -> None:
     config = settings(tmp_path)
-    ways = ways_of(config)
+    ways = ways_of(program_options(config))
     async with filling(config, ScriptedChat(reply), 2) as (one, bank, _):
         before = filled_estimate(config, PROBLEMS, ways, DRAWS, bank)
         await one.fill(PROBLEMS[:2])
@@ -247,10 +248,10 @@ def test_the_problems_of_training_are_those_of_the_mix_each_once(tmp_path: Path)
     write_problems(tmp_path / "mix.jsonl", rows)
     data = {"train_file": tmp_path / "mix.jsonl"}
     every = settings(tmp_path, data=data, evaluation={"split": "train"})
-    assert problems_to_fill(every) == PROBLEMS
+    assert problems_to_fill(row_options(every)) == PROBLEMS
     few = settings(tmp_path, data=data, evaluation={"split": "train", "limit_per_set": 2})
-    assert len(problems_to_fill(few)) == 2
-    assert problems_to_fill(few) == problems_to_fill(few)
+    assert len(problems_to_fill(row_options(few))) == 2
+    assert problems_to_fill(row_options(few)) == problems_to_fill(row_options(few))
 
 
 def test_a_higher_limit_takes_the_same_problems_and_more(tmp_path: Path) -> None:
@@ -268,7 +269,7 @@ def test_a_higher_limit_takes_the_same_problems_and_more(tmp_path: Path) -> None
             data={"train_file": tmp_path / "mix.jsonl"},
             evaluation={"split": "train", "limit_per_set": limit},
         )
-        taken.append([one.id for one in problems_to_fill(few)])
+        taken.append([one.id for one in problems_to_fill(row_options(few))])
         of_gsm8k = sum(id_.startswith("gsm8k") for id_ in taken[-1])
         assert abs(of_gsm8k - 0.6 * limit) < 1
     for smaller, larger in itertools.pairwise(taken):
@@ -279,15 +280,15 @@ def test_held_out_problems_are_those_that_evaluate_takes(tmp_path: Path) -> None
     write_problems(tmp_path / "test" / "gsm8k_test.jsonl", PROBLEMS)
     data = {"data_dir": tmp_path, "sets": ["gsm8k"]}
     chosen = settings(tmp_path, data=data, evaluation={"split": "test", "limit_per_set": 2})
-    assert len(problems_to_fill(chosen)) == 2
+    assert len(problems_to_fill(row_options(chosen))) == 2
 
 
 def test_a_way_is_one_operator_call_and_another_name_is_refused() -> None:
-    ways = ways_of(Config())
+    ways = ways_of(program_options(Config()))
     assert {domain: [way.name for way in found] for domain, found in ways.items()} == {
         "math": ["direct", "cot", "program_of_thought"],
         "qa": ["direct", "cot"],
         "code": ["direct"],
     }
     with pytest.raises(ConfigError, match=r"--way 'vote_of_3': wanted some of direct, cot"):
-        ways_of(Config(), ["direct", "vote_of_3"])
+        ways_of(program_options(Config()), ["direct", "vote_of_3"])

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from evaluation_values import DOWN, OK, WRONG, problem, rollout
 
+from llm_as_judge.assembly import program_options
 from llm_as_judge.config import Config
+from llm_as_judge.data.selection import EvaluatedSet
 from llm_as_judge.errors import ConfigError, DataError, ModelError, OutputError
 from llm_as_judge.evaluation import regrade as regrading
 from llm_as_judge.evaluation.baselines import find_system
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.regrade import plan_regrade, regrade
-from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.files import exclusive
 from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.llm.billing import Attempt, current_scope
@@ -38,7 +39,7 @@ def record(tmp_path: Path) -> EvaluationRecord:
         }
     )
     sets = [EvaluatedSet("gsm8k", tuple(ROWS), 4)]
-    plan = make_plan(config, "x", find_system("direct", config), sets)
+    plan = make_plan(config, "x", find_system("direct", program_options(config)), sets)
     kept = EvaluationRecord.begin(tmp_path / "x" / plan.hash, plan, config, ROWS)
     for of in ROWS[:3]:
         kept.add(rollout(of, OK, WRONG))
@@ -105,7 +106,7 @@ def test_kept_executions_of_mbpp_are_graded_by_the_assert_that_was_shown_too(
     plan = make_plan(
         record.config,
         "code",
-        find_system("direct", record.config),
+        find_system("direct", program_options(record.config)),
         [EvaluatedSet("mbpp", (of,), 1)],
     )
     kept = EvaluationRecord.begin(tmp_path / "code" / plan.hash, plan, record.config, [of])

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from oracle import Answer, bench_with, empty, gold, oracle, sample_problems, wrong
 
+from llm_as_judge.assembly import program_options
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError, DataError
@@ -68,7 +69,7 @@ async def evaluated(config: Config, system: Any, chat: ScriptedChat) -> Evaluati
 async def test_a_control_scores_what_it_must_on_every_set_and_asks_nobody(
     place: Path, kind: str, score: float
 ) -> None:
-    config, baseline = settings(place), find_system(kind, Config())
+    config, baseline = settings(place), find_system(kind, program_options(Config()))
     with open_evaluation(config, baseline, kind, fresh=True) as record:
         await run_evaluation(record, baseline)
     found = results_of(record).as_json()
@@ -90,7 +91,7 @@ async def test_the_wrong_answer_is_that_of_another_row_which_the_rules_do_not_ac
         for n, answer in enumerate(("4", "4.0", "5"))
     ]
     write_problems(tmp_path / "test" / "gsm8k_test.jsonl", rows)
-    baseline = find_system("wrong", Config())
+    baseline = find_system("wrong", program_options(Config()))
 
     async def answers(**evaluation: int) -> list[str]:
         config = settings(tmp_path, ("gsm8k",)).model_dump() | {"evaluation": evaluation}
@@ -104,7 +105,7 @@ async def test_the_wrong_answer_is_that_of_another_row_which_the_rules_do_not_ac
 
 @pytest.mark.parametrize("kind", ["gold", "wrong"])
 def test_a_control_that_cannot_answer_is_refused_at_the_start(tmp_path: Path, kind: str) -> None:
-    baseline = find_system(kind, Config())
+    baseline = find_system(kind, program_options(Config()))
     (code,) = sample_problems("mbpp", 1)
     write_problems(tmp_path / "test" / "mbpp_test.jsonl", [replace(code, meta={})])
     with pytest.raises(DataError, match=r"mbpp/sanitized/1: no reference solution in meta"):
@@ -146,7 +147,7 @@ async def test_an_executor_that_knows_scores_1_and_one_that_errs_0_on_every_set(
         chat = oracle(problems, answer_in_all_forms)
     else:
         chat = oracle(problems, answer)
-    record = await evaluated(settings(place), find_system(policy, Config()), chat)
+    record = await evaluated(settings(place), find_system(policy, program_options(Config())), chat)
     found = results_of(record).as_json()
     assert {r["dataset"]: r["metrics"]["accuracy"] for r in found["datasets"]} == dict.fromkeys(
         [*SETS, "mixed"], score
@@ -177,7 +178,9 @@ async def test_regrading_gives_the_same_figures_without_an_executor(
         return gold(problem) if problems.index(problem) % 2 else wrong(problem)
 
     chat = oracle(problems, half)
-    record = await evaluated(settings(place), find_system("direct", Config()), chat)
+    record = await evaluated(
+        settings(place), find_system("direct", program_options(Config())), chat
+    )
     asked = len(chat.requests)
     new, changes = await regrade(plan_regrade(record, place / "results", "again", "none"))
     assert changes == []
@@ -229,7 +232,9 @@ async def test_no_prompt_of_a_run_holds_a_hidden_test(place: Path, policy: str) 
         messages = [m for prompt in asked for m in prompt.messages]
     else:
         chat = oracle(code, wrong)  # so that Test and Review see failures, too
-        await evaluated(settings(place, ("mbpp",)), find_system(policy, Config()), chat)
+        await evaluated(
+            settings(place, ("mbpp",)), find_system(policy, program_options(Config())), chat
+        )
         messages = [m for request in chat.requests for m in request.messages]
     assert messages
     assert [s for s in secrets for m in messages if s in m.content] == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from planted import problems
 
-from llm_as_judge.assembly import policy_prompt
+from llm_as_judge.assembly import policy_prompt, program_options
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.baselines import workflows_dir
@@ -26,6 +26,7 @@ from llm_as_judge.types import DOMAINS, Domain, Sampling
 from llm_as_judge.workflow.program import form_of, parse_program
 
 CONFIG = Config()
+OPTIONS = program_options(CONFIG)
 ASKS = 'reply = await custom(input=problem, instruction="{}")\nreturn reply["response"]\n'
 
 
@@ -35,27 +36,29 @@ def one(name: str, domain: Domain) -> str:
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_every_mutation_passes_the_check_and_no_two_are_equal(domain: Domain) -> None:
-    for program in shipped(CONFIG, [domain])[domain]:
-        found = mutated(program, 96)
+    for program in shipped(OPTIONS, [domain])[domain]:
+        found = mutated(program, OPTIONS)
         hashes = {program.hash, *(other.hash for other in found)}
         assert len(hashes) == len(found) + 1
         for other in found:
-            assert parse_program(other.text, domain, form_of(other.text), max_calls=96).runnable
+            assert parse_program(
+                other.text, domain, form_of(other.text), max_calls=OPTIONS.max_calls
+            ).runnable
 
 
 def test_operators_draws_agreement_and_instructions_are_changed() -> None:
-    (stops,) = (p for p in shipped(CONFIG, ["math"])["math"] if p.name == "until_two_agree")
+    (stops,) = (p for p in shipped(OPTIONS, ["math"])["math"] if p.name == "until_two_agree")
     calls = [
         ast.unparse(node)
-        for other in mutated(stops, 96)
+        for other in mutated(stops, OPTIONS)
         for node in ast.walk(ast.parse(other.text))
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "self.until_agree"
     ]
     assert any("agree=3" in call for call in calls)
     assert any("most=7" in call for call in calls)
     assert any("self.answer_generate(input=problem)" in call for call in calls)
-    (direct,) = (p for p in shipped(CONFIG, ["math"])["math"] if p.name == "direct")
-    texts = [other.text for other in mutated(direct, 96)]
+    (direct,) = (p for p in shipped(OPTIONS, ["math"])["math"] if p.name == "direct")
+    texts = [other.text for other in mutated(direct, OPTIONS)]
     assert any("End with a line" in text for text in texts)
     assert any("return (reply['output'], 0.0)" in text for text in texts)  # of programmer
 
@@ -65,7 +68,7 @@ def test_copies_of_a_program_are_one_and_given_ones_come_first(tmp_path: Path) -
     (tmp_path / "math").mkdir()
     (tmp_path / "math" / "copy.py").write_text(copy)
     (tmp_path / "math" / "own.py").write_text(ASKS.format("Count on your fingers."))
-    found = together(given(tmp_path, CONFIG, DOMAINS), shipped(CONFIG, DOMAINS))
+    found = together(given(tmp_path, OPTIONS, DOMAINS), shipped(OPTIONS, DOMAINS))
     names = [program.name for program in found["math"]]
     assert names[:2] == [str(tmp_path / "math" / "copy.py"), str(tmp_path / "math" / "own.py")]
     assert "cot" not in names
@@ -74,25 +77,25 @@ def test_copies_of_a_program_are_one_and_given_ones_come_first(tmp_path: Path) -
 
 def test_a_folder_without_programs_or_with_a_bad_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such folder"):
-        given(tmp_path / "none", CONFIG, DOMAINS)
+        given(tmp_path / "none", OPTIONS, DOMAINS)
     with pytest.raises(DataError, match=r"no program; wanted math\.py, qa\.py, code\.py"):
-        given(tmp_path, CONFIG, DOMAINS)
+        given(tmp_path, OPTIONS, DOMAINS)
     (tmp_path / "math.py").write_text("import os\n")
     with pytest.raises(ConfigError, match=r"math\.py:1"):
-        given(tmp_path, CONFIG, DOMAINS)
+        given(tmp_path, OPTIONS, DOMAINS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_as_many_different_programs_as_wanted_take_part_by_the_seed(domain: Domain) -> None:
-    begin = shipped(CONFIG, [domain])[domain]
-    found = widened(begin, 60, CONFIG, seed=0)
+    begin = shipped(OPTIONS, [domain])[domain]
+    found = widened(begin, 60, OPTIONS, seed=0)
     assert len({program.hash for program in found}) == 60
     assert found[: len(begin)] == begin
     assert {program.origin for program in found} == {"shipped", "mutated", "drawn"}
-    assert widened(begin, 60, CONFIG, seed=0) == found
-    assert widened(begin, 60, CONFIG, seed=1) != found
-    assert widened(begin, 1, CONFIG, seed=0) == begin  # none is left out
+    assert widened(begin, 60, OPTIONS, seed=0) == found
+    assert widened(begin, 60, OPTIONS, seed=1) != found
+    assert widened(begin, 1, OPTIONS, seed=0) == begin  # none is left out
 
 
 @pytest.mark.slow
@@ -102,8 +105,8 @@ def test_only_operators_that_are_shown_are_mutated_to_and_drawn(domain: Domain) 
     few = CONFIG.model_copy(
         update={"sampling": CONFIG.sampling.model_copy(update={"operators": tuple(shown)})}
     )
-    begin = shipped(few, [domain])[domain]
-    made = widened(begin, 40, few, seed=0)[len(begin) :]
+    begin = shipped(program_options(few), [domain])[domain]
+    made = widened(begin, 40, program_options(few), seed=0)[len(begin) :]
     assert {program.origin for program in made} == {"mutated", "drawn"}
     for program in made:
         parsed = parse_program(program.text, domain, form_of(program.text))
@@ -113,7 +116,7 @@ def test_only_operators_that_are_shown_are_mutated_to_and_drawn(domain: Domain) 
 async def test_what_a_policy_writes_takes_part_where_it_can_run() -> None:
     rows = problems(3)
     found = await written_by(
-        RandomPrograms("math", 32), policy_prompt(CONFIG), rows, Sampling(4, 1.0, 128)
+        RandomPrograms("math", 32), policy_prompt(CONFIG), rows, Sampling(4, 1.0, 128), OPTIONS
     )
     assert 1 < len(found["math"]) <= 12
     assert {program.origin for program in found["math"]} == {"sampled"}

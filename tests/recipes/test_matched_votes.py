@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from llm_as_judge.assembly import program_options
 from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.evaluation.baselines import find_system
@@ -73,7 +74,7 @@ def test_the_programs_cast_these_votes_pass_the_check_and_replace_none(tmp_path:
         "code": Matched(11, 1, 1, True),
     }
     write_programs(votes, tmp_path / "new")
-    voting = find_system(str(tmp_path / "new"), CONFIG)
+    voting = find_system(str(tmp_path / "new"), program_options(CONFIG))
     assert voting.domains == {"math", "code"}
     assert "VOTES = 3\n" in (tmp_path / "new" / "math.py").read_text()
     with pytest.raises(OutputError, match="new: is there already; remove it"):

@@ -13,13 +13,14 @@ import torch
 from safetensors.torch import load_file
 from tiny_runs import tiny_settings
 
-from llm_as_judge.assembly import load_policy_of, policy_prompt, problem_file
+from llm_as_judge.assembly import load_policy_of, policy_prompt
 from llm_as_judge.assembly.learning import warm_start_options
 from llm_as_judge.assembly.trainer import GRPOTrainer, TrainingResult
 from llm_as_judge.cli.training import _estimate
 from llm_as_judge.config import Config
 from llm_as_judge.config.grading import RewardConfig
 from llm_as_judge.data.files import write_problems
+from llm_as_judge.data.selection import problem_file
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.chat_template import prompt_ids

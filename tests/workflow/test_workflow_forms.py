@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from llm_as_judge.assembly import program_options
 from llm_as_judge.config import load_config
 from llm_as_judge.evaluation.baselines import program_files, program_of, workflows_dir
 from llm_as_judge.evaluation.program_runs import bank_program
 from llm_as_judge.evaluation.search.mutations import mutated
 from llm_as_judge.types import DOMAINS, Domain
 from llm_as_judge.workflow.forms import in_form
-from llm_as_judge.workflow.program import ProgramForm, form_of, parse_program
+from llm_as_judge.workflow.program import DEFAULT_MAX_CALLS, ProgramForm, form_of, parse_program
 
 FOLDERS = sorted(path.name for path in workflows_dir().iterdir() if path.is_dir())
 EXECUTORS = ("small",)
@@ -25,10 +28,10 @@ def test_a_shipped_program_and_its_mutations_stay_the_same_in_either_form(
 ) -> None:
     config = load_config(None).model_copy(update={"executors": dict.fromkeys(EXECUTORS)})
     for domain, path in program_files(workflows_dir() / folder).items():
-        text = program_of(path, domain, config)
-        one = bank_program(domain, text, folder, "shipped", executors=EXECUTORS)
+        options = program_options(config)
+        one = bank_program(domain, program_of(path, domain, options), folder, "shipped", options)
         assert one is not None
-        for program in (one, *mutated(one, 32, EXECUTORS)):
+        for program in (one, *mutated(one, replace(options, max_calls=DEFAULT_MAX_CALLS))):
             found = in_form(program.text, domain, form, executors=EXECUTORS)
             if folder == CONSTANT and form == "body":
                 assert found is None

@@ -10,7 +10,7 @@ from llm_as_judge.assembly.models import (
     model_weights,
 )
 from llm_as_judge.assembly.policy_prompt import policy_prompt
-from llm_as_judge.assembly.problems import problem_file, problem_sampler
+from llm_as_judge.assembly.problems import problem_sampler, program_options, row_options
 from llm_as_judge.assembly.system import (
     adapters_folder,
     open_memory,
@@ -47,10 +47,11 @@ __all__ = [
     "open_system",
     "open_workbench",
     "policy_prompt",
-    "problem_file",
     "problem_sampler",
+    "program_options",
     "require_draws",
     "rollout_runner",
+    "row_options",
     "run_limits",
     "under_trained_prompt",
     "versions",

@@ -1,4 +1,4 @@
-"""Problems of the prepared files, and the order in which training sees them."""
+"""Rows of one's own as a file, rows to evaluate, and the order in which training sees rows."""
 
 from __future__ import annotations
 
@@ -9,32 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.config import Config
-from llm_as_judge.data.catalog import CATALOG
-from llm_as_judge.data.files import ProblemFile, encode_problem, how_rows_come
-from llm_as_judge.data.process import plugins_of_rows
+from llm_as_judge.data.files import ProblemFile, encode_problem
 from llm_as_judge.data.sampler import StratifiedSampler
+from llm_as_judge.data.selection import RowOptions
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
 from llm_as_judge.types import Problem
-
-
-def problem_file(path: Path) -> ProblemFile:
-    """A unified JSONL file, checked.
-
-    Raises:
-        DataError: missing, empty or broken (``file:line``), or with rows of a plugin's set that is
-            not loaded: they would be graded as if it said nothing of them.
-    """
-    if not path.exists():
-        raise DataError(how_rows_come(path))
-    file = ProblemFile(path)
-    for name, plugin in plugins_of_rows(path).items():
-        if name in file.datasets and name not in CATALOG:
-            raise DataError(
-                f"{path}:{file.datasets.index(name) + 1}: a row of {name!r}, a data set of the plugin "
-                f"{plugin}; name it in the configuration, or --set 'plugins=[{plugin}]'"
-            )
-    return file
+from llm_as_judge.workflow.program import ProgramOptions
 
 
 def rows_file(rows: Iterable[Problem | Mapping[str, Any]], folder: Path) -> Path:
@@ -64,3 +45,26 @@ def problem_sampler(problems: ProblemFile, config: Config) -> StratifiedSampler:
     training = config.training
     rows = (problems.ids, problems.datasets, problems.domains)
     return StratifiedSampler(*rows, training.problems_per_step, training.seed)
+
+
+def row_options(config: Config) -> RowOptions:
+    evaluation, data = config.evaluation, config.data
+    return RowOptions(
+        split=evaluation.split,
+        sets=evaluation.sets,
+        limit_per_set=evaluation.limit_per_set,
+        data_sets=data.sets,
+        data_dir=data.data_dir,
+        train_file=data.train_file,
+        seed=data.seed,
+    )
+
+
+def program_options(config: Config) -> ProgramOptions:
+    workflow = config.workflow
+    return ProgramOptions(
+        max_calls=workflow.max_worst_case_calls,
+        drawn_calls=workflow.most_calls,
+        executors=tuple(config.executors),
+        operators=config.sampling.operators,
+    )

@@ -25,11 +25,12 @@ from llm_as_judge.assembly.learning import (
 )
 from llm_as_judge.assembly.models import require_usable_policy
 from llm_as_judge.assembly.preflight import check_before_training, checkpoint_root, refuse_used
-from llm_as_judge.assembly.problems import problem_file, problem_sampler, rows_file
+from llm_as_judge.assembly.problems import problem_sampler, rows_file
 from llm_as_judge.assembly.system import System, open_system
 from llm_as_judge.assembly.trained_prompt import under_trained_prompt
 from llm_as_judge.config import Config, known_model, load_config
 from llm_as_judge.config.grading import RewardConfig
+from llm_as_judge.data.selection import problem_file
 from llm_as_judge.files import exclusive
 from llm_as_judge.grading.version import older_verdicts
 from llm_as_judge.llm.weights import installed

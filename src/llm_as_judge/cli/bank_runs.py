@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
 
-from llm_as_judge.assembly import open_workbench
+from llm_as_judge.assembly import open_workbench, program_options
 from llm_as_judge.assembly.executor_settings import estimate_of, limits_of
 from llm_as_judge.cli.stopping import stoppable
-from llm_as_judge.config import Config
+from llm_as_judge.config import Config, known_model
 from llm_as_judge.errors import ModelError
 from llm_as_judge.evaluation.program_runs import (
     BankRunner,
@@ -23,7 +23,6 @@ from llm_as_judge.evaluation.search.audit import (
     Vectors,
     advice,
     audit_of_search,
-    text_vectors,
 )
 from llm_as_judge.evaluation.search.choices import Found
 from llm_as_judge.evaluation.search.halving import Rung
@@ -33,13 +32,13 @@ from llm_as_judge.evaluation.search.run import search as fill_and_choose
 from llm_as_judge.evaluation.search.written import write_found
 from llm_as_judge.files import output_errors
 from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.weights import installed
 from llm_as_judge.runs.record import RunKey, RunRecord
 from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import Domain, Problem
 from llm_as_judge.views.console import note, say
 from llm_as_judge.views.found import show_found
 from llm_as_judge.views.pace import Pace
-from llm_as_judge.workflow.program import form_of, parse_program
 
 
 def run_search(
@@ -103,7 +102,9 @@ def _filled(
         async with open_workbench(settings) as bench:
             at_once = settings.workflow.concurrency
             runner = BankRunner(bank, program_runner(bench, bank), at_once, counted)
-            return await fill_and_choose(bench, runner, problems, programs, options, _show_rung)
+            return await fill_and_choose(
+                runner, problems, programs, program_options(settings), options, _show_rung
+            )
 
     kept = f"finished runs are kept in {folder}: the same command goes on"
     with stoppable(kept) as work:
@@ -126,17 +127,23 @@ def _kept(bank: Bank, problems: Rows, programs: Programs, options: SearchOptions
 
 
 def vectors_of(settings: Config, problems: Iterable[Problem]) -> Vectors | None:
-    """Before anything is spent: a sentence model that is not here stops nothing, but is told of."""
+    """Embeddings of the problems' texts, before anything is spent. A sentence model (``experience.embedder``)
+    that is not here stops nothing, but is told of."""
     unmeasured = "what the text of a problem says is not measured: "
+    name = settings.experience.embedder
+    weights = installed(known_model(name, "experience.embedder"), settings.output.cache_dir())
+    if weights is None:
+        note(f"{unmeasured}its sentence model is not here (llm-as-judge models pull {name})")
+        return None
+    from llm_as_judge.policy.embed import SentenceEmbedder  # torch
+
+    rows = list(problems)
     try:
-        found = text_vectors(list(problems), settings)
+        texts = SentenceEmbedder(weights, name).embed([problem.question for problem in rows])
     except ModelError as error:
         note(f"{unmeasured}{error}")
         return None
-    if found is None:
-        name = settings.experience.embedder
-        note(f"{unmeasured}its sentence model is not here (llm-as-judge models pull {name})")
-    return found
+    return {problem.id: vector for problem, vector in zip(rows, texts, strict=True)}
 
 
 def say_estimate(
@@ -150,11 +157,9 @@ def say_estimate(
     if not runs:
         return
     rows = [row for found in problems.values() for row in found]
-    most, executors = settings.workflow.max_worst_case_calls, settings.executors
+    limits = program_options(settings)
     calls = fmean(
-        parse_program(
-            one.text, one.domain, form_of(one.text), max_calls=most, executors=executors
-        ).expected_calls
+        limits.parse(one.text, one.domain).expected_calls
         for domain in problems
         for one in programs[domain]
     )

@@ -8,7 +8,7 @@ from statistics import fmean
 
 import typer
 
-from llm_as_judge.assembly import under_trained_prompt
+from llm_as_judge.assembly import program_options, under_trained_prompt
 from llm_as_judge.assembly.chat_models import require_known_models
 from llm_as_judge.assembly.executor_settings import estimate_of, limits_of
 from llm_as_judge.cli.asking import Asked
@@ -22,11 +22,12 @@ from llm_as_judge.evaluation.layout import FULL, run_folder
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import results_of, write_results
 from llm_as_judge.evaluation.sanity_baselines import SANITY_BASELINES, is_sanity_baseline
-from llm_as_judge.evaluation.systems import EvaluatedSystem, ProgramSystem, samples_as_draws
+from llm_as_judge.evaluation.systems import EvaluatedSystem, ProgramSystem
 from llm_as_judge.grading.version import older_verdicts
 from llm_as_judge.llm.estimate import ASSUMED_CALLS, means_of_executions
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.policy.checkpoint import latest_checkpoint
+from llm_as_judge.renamed import hint
 from llm_as_judge.rollout.line import grader_failed
 from llm_as_judge.runs.judges import grading_version_of
 from llm_as_judge.runs.table import RUNS
@@ -55,7 +56,7 @@ def evaluate(
     if dry_run and fresh:
         raise ConfigError("--dry-run --fresh: the second puts results aside; leave one of them out")
     spec = _policy(policy, checkpoint, untrained, settings)
-    system = find_system(spec, settings)
+    system = find_system(spec, program_options(settings))
     settings = under_trained_prompt(settings, system.adapter)
     asked.require_told_budget(settings, None if system.is_prompted else spec)
     settings = samples_as_draws(system, settings)
@@ -242,7 +243,11 @@ def _estimate(record: EvaluationRecord, system: EvaluatedSystem) -> list[str]:
     done = [r.execution for group in groups for r in group.rollouts if r.execution]
     means = means_of_executions(done)
     problems, draws = [g.problem for g in groups], record.config.workflow.draws
-    written = system.expected_calls(record.config) if isinstance(system, ProgramSystem) else {}
+    written = (
+        system.expected_calls(program_options(record.config))
+        if isinstance(system, ProgramSystem)
+        else {}
+    )
     calls = [written.get(problem.domain, ASSUMED_CALLS) for problem in problems]
     left = len(record.missing())
     found = estimate_of(record.config, left, problems, means, draws, round(fmean(calls), 1))
@@ -336,3 +341,19 @@ def _complain_of_failures(record: EvaluationRecord) -> None:
     allowed = record.config.training.max_failed_fraction
     if len(failures) > allowed * len(record.plan.ids) * record.plan.samples:
         raise typer.Exit(1)
+
+
+def samples_as_draws(system: EvaluatedSystem, config: Config) -> Config:
+    """``config``, in which several samples of a program that is written are runs of it; a hint says so."""
+    samples = config.evaluation.samples
+    if not (isinstance(system, ProgramSystem) and system.is_written and samples > 1):
+        return config
+    if config.workflow.draws > 1:
+        raise ConfigError(
+            f"evaluation.samples: {samples} samples of a program that is written are runs of it, and "
+            f"workflow.draws is {config.workflow.draws}; give one of the two"
+        )
+    hint(f"--samples {samples} of a program that is written is called --draws {samples} now")
+    one = config.evaluation.model_copy(update={"samples": 1})
+    runs = config.workflow.model_copy(update={"draws": samples})
+    return config.model_copy(update={"evaluation": one, "workflow": runs})

@@ -6,12 +6,14 @@ from collections import Counter
 from pathlib import Path
 from shlex import quote
 
-from llm_as_judge.assembly import problem_file
+from llm_as_judge.assembly import program_options, row_options
+from llm_as_judge.assembly.executor_settings import operator_settings
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.bank_runs import run_search, say_estimate, vectors_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import own_problems
 from llm_as_judge.data.rows import TABLES
+from llm_as_judge.data.selection import problem_file, without_test_rows
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.compare import headroom as of_results
 from llm_as_judge.evaluation.layout import full_files
@@ -20,7 +22,6 @@ from llm_as_judge.evaluation.search.choices import not_graded_by_set
 from llm_as_judge.evaluation.search.halving import mixed_order
 from llm_as_judge.evaluation.search.programs import shipped
 from llm_as_judge.evaluation.search.run import SearchOptions, check_options, usual_draws
-from llm_as_judge.evaluation.selection import without_test_rows
 from llm_as_judge.evaluation.system_results import read_systems
 from llm_as_judge.grading.version import older_verdicts
 from llm_as_judge.runs.table import Bank, grading_version, is_bank
@@ -41,15 +42,16 @@ def headroom(
         _of_folder(source, settings)
         return
     problems = _own_rows(source, limit, settings)
+    temperature = operator_settings(settings).temperature
     # all of the shipped programs, and no others: a small bank
     options = SearchOptions(
         count=1,
-        draws=draws or usual_draws(settings),
+        draws=draws or usual_draws(temperature),
         halving=False,
         seed=settings.training.seed,
     )
-    check_options(options, settings)
-    taking = shipped(settings, tuple(problems))
+    check_options(options, temperature)
+    taking = shipped(program_options(settings), tuple(problems))
     say_estimate(settings, problems, taking, options, out / "bank")
     if dry_run:
         return
@@ -113,7 +115,7 @@ def _own_rows(path: Path, limit: str, settings: Config) -> dict[Domain, list[Pro
         raise ConfigError(f"--limit {limit}: wanted how many rows, at least 2, or all")
     rows_of = own_problems if path.suffix in TABLES else problem_file
     there = {problem.id: problem for problem in rows_of(path)}
-    kept = without_test_rows(settings, there.values())
+    kept = without_test_rows(row_options(settings), there.values())
     if there and not kept:
         raise DataError(
             f"{path}: each of its {len(there)} rows is a test row of {settings.data.data_dir}; wanted rows "

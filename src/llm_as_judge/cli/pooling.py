@@ -8,13 +8,14 @@ from typing import Any
 
 import typer
 
-from llm_as_judge.assembly import open_workbench, problem_file
+from llm_as_judge.assembly import open_workbench, program_options, row_options
 from llm_as_judge.assembly.executor_settings import operator_settings
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.evaluating import sums
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
+from llm_as_judge.data.selection import problem_file
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.bank_figures import prune as pruned
 from llm_as_judge.evaluation.bank_figures import way_figures
@@ -46,8 +47,8 @@ def fill(asked: Asked, *, draws: int, way: list[str] | None, everything: bool, b
             f"--draws {draws}: all draws of a greedy executor are the same; set executor.temperature "
             "above 0"
         )
-    ways = ways_of(settings, way or ())
-    problems = [one for one in problems_to_fill(settings) if one.domain in ways]
+    ways = ways_of(program_options(settings), way or ())
+    problems = [one for one in problems_to_fill(row_options(settings)) if one.domain in ways]
     if not problems:
         raise DataError(
             f"--way {', '.join(way or WAYS)}: no problem of {', '.join(ways)} to fill with"
@@ -142,7 +143,7 @@ def stats(asked: Asked, *, bank: Path, as_json: bool) -> None:
     runs = Bank(bank)
     if line := older_verdicts(bank, grading_version(bank)):
         note(line)
-    ways = {way.key for found in ways_of(settings).values() for way in found}
+    ways = {way.key for found in ways_of(program_options(settings)).values() for way in found}
     drawn = [problem for program, problem, _ in runs.runs if program in ways]
     origins = [
         {"model": model, **facts, "replies": replies, "read": read, "written": written}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import chain
 from pathlib import Path
 
-from llm_as_judge.assembly import problem_file
+from llm_as_judge.assembly import program_options
+from llm_as_judge.assembly.executor_settings import operator_settings
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.bank_runs import run_search, say_estimate
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.config import Config
+from llm_as_judge.data.selection import problem_file
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.search.programs import Programs, given, sampled, shipped, together
 from llm_as_judge.evaluation.search.run import Rows, SearchOptions, check_options, usual_draws
@@ -32,8 +34,9 @@ def search(
     cost: float | None,
 ) -> None:
     settings = asked.settings()
-    options = SearchOptions(count, draws or usual_draws(settings), cost, settings.training.seed)
-    check_options(options, settings)
+    temperature = operator_settings(settings).temperature
+    options = SearchOptions(count, draws or usual_draws(temperature), cost, settings.training.seed)
+    check_options(options, temperature)
     problems = _rows(settings, split, rows, bank)
     taking = _programs(settings, options, problems, programs, policy)
     say_estimate(settings, problems, taking, options, bank)
@@ -52,12 +55,12 @@ def _programs(
     Raises:
         ConfigError: none of a domain.
     """
-    own = given(folder, settings, DOMAINS) if folder is not None else {}
+    own = given(folder, program_options(settings), DOMAINS) if folder is not None else {}
     written: Programs = {}
     if policy is not None:
         with stoppable("") as work:
             written = work.run(sampled(policy, settings, [*chain(*problems.values())]))
-    others = shipped(settings, tuple(problems)) if options.count else {}
+    others = shipped(program_options(settings), tuple(problems)) if options.count else {}
     taking = together(own, others, written)
     if without := [domain for domain in problems if not taking.get(domain)]:
         raise ConfigError(

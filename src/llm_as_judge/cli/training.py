@@ -8,7 +8,6 @@ from pathlib import Path
 
 from llm_as_judge.assembly import (
     load_policy_of,
-    problem_file,
     problem_sampler,
     under_trained_prompt,
 )
@@ -19,6 +18,7 @@ from llm_as_judge.assembly.preflight import check_before_training, checkpoint_ro
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.dry_run import NOT_CHECKED, policy_lines, require_policy
 from llm_as_judge.config import Config
+from llm_as_judge.data.selection import problem_file
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.runs.judges import judges_of

@@ -9,7 +9,7 @@ from llm_as_judge.config.catalog import (
     load_models,
 )
 from llm_as_judge.config.credentials import checked_key, environment_key
-from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS, Split
+from llm_as_judge.config.data import DATASETS, EXTRA_DATASETS
 from llm_as_judge.config.endpoints import ADDRESS_FORM, Endpoint, entry_to_write, load_endpoints
 from llm_as_judge.config.grading import RULES_ALONE
 from llm_as_judge.config.loading import FLAT_KEYS, keys_called, load_config
@@ -50,7 +50,6 @@ __all__ = [
     "NamedExecutorConfig",
     "OutputConfig",
     "PackageSource",
-    "Split",
     "checked_key",
     "clone_read",
     "config_file",

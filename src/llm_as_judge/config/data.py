@@ -9,14 +9,11 @@ from pydantic import Field, field_validator, model_validator
 
 from llm_as_judge.config.reading import Number, Section
 from llm_as_judge.plugins import no_such_name
-from llm_as_judge.types import DATASET_INFO, AnswerKind, AnswerSpec
+from llm_as_judge.types import DATASET_INFO, AnswerKind, AnswerSpec, Split
 
 DATASETS = tuple(info.name for info in DATASET_INFO.values() if info.mixed == "by_default")
 EXTRA_DATASETS = tuple(info.name for info in DATASET_INFO.values() if info.mixed == "on_request")
 """Off by default; ``data.sets`` takes them in."""
-
-
-Split = Literal["train", "val", "test"]
 
 
 class AnswersConfig(Section):

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from llm_as_judge.config import Config, shipped_dir
+from llm_as_judge.config import shipped_dir
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, grammar
 from llm_as_judge.evaluation.sanity_baselines import SANITY_BASELINES, SanityBaseline
@@ -27,7 +27,7 @@ from llm_as_judge.evaluation.systems import (
     ProgramSystem,
 )
 from llm_as_judge.types import DOMAINS, Domain
-from llm_as_judge.workflow.program import form_of, parse_program
+from llm_as_judge.workflow.program import ProgramOptions
 
 UNTRAINED, RANDOM = "untrained", "random"
 
@@ -42,7 +42,7 @@ def baseline_names() -> list[str]:
     return [*sorted(p.name for p in workflows_dir().iterdir() if p.is_dir()), RANDOM]
 
 
-def find_system(spec: str, config: Config) -> EvaluatedSystem:
+def find_system(spec: str, options: ProgramOptions) -> EvaluatedSystem:
     """The system that ``spec`` names.
 
     Raises:
@@ -51,21 +51,20 @@ def find_system(spec: str, config: Config) -> EvaluatedSystem:
     if spec == UNTRAINED:
         return PolicySystem(UNTRAINED, None)
     if spec == RANDOM:
-        most = config.workflow.most_calls
-        executors = tuple(config.executors)
+        most, executors = options.drawn_calls, options.executors
         samplers = {domain: RandomPrograms(domain, most, executors) for domain in DOMAINS}
         return ProgramSystem(RANDOM, samplers, grammar())
     if spec in SANITY_BASELINES:
         return SanityBaseline(spec)
     path = Path(spec)
     if spec in baseline_names():
-        return _written(spec, program_files(workflows_dir() / spec), config)
+        return _written(spec, program_files(workflows_dir() / spec), options)
     if path.suffix == ".py":
-        return _written(spec, dict.fromkeys(DOMAINS, path), config)
+        return _written(spec, dict.fromkeys(DOMAINS, path), options)
     if (path / "adapter_config.json").is_file() or (path / "state.json").is_file():
         return PolicySystem(spec, path)
     if path.is_dir() and (files := program_files(path)):
-        return _written(spec, files, config)
+        return _written(spec, files, options)
     if "/" in spec or path.exists():
         found = (
             "neither a checkpoint nor programs in it" if path.is_dir() else "no such file or folder"
@@ -100,7 +99,7 @@ def _text(path: Path) -> str:
         raise DataError(f"{path}: cannot be read: {error}") from None
 
 
-def program_of(path: Path, domain: Domain, config: Config) -> str:
+def program_of(path: Path, domain: Domain, options: ProgramOptions) -> str:
     """The text of a program that passes the check.
 
     Raises:
@@ -108,26 +107,20 @@ def program_of(path: Path, domain: Domain, config: Config) -> str:
         ConfigError: its first finding, with the line.
     """
     text = _text(path)
-    _check(path, domain, text, config)
+    _check(path, domain, text, options)
     return text
 
 
-def _written(label: str, files: Mapping[Domain, Path], config: Config) -> ProgramSystem:
-    chosen = {domain: program_of(path, domain, config) for domain, path in files.items()}
+def _written(label: str, files: Mapping[Domain, Path], options: ProgramOptions) -> ProgramSystem:
+    chosen = {domain: program_of(path, domain, options) for domain, path in files.items()}
     contents = "\0".join(f"{domain}\0{text}" for domain, text in sorted(chosen.items()))
     samplers = {domain: FixedProgram(text) for domain, text in chosen.items()}
     return ProgramSystem(label, samplers, contents)
 
 
-def _check(path: Path, domain: Domain, text: str, config: Config) -> None:
+def _check(path: Path, domain: Domain, text: str, options: ProgramOptions) -> None:
     """A program with findings would score 0 and look like a weak one: it is refused instead."""
-    program = parse_program(
-        text,
-        domain,
-        form_of(text),
-        max_calls=config.workflow.max_worst_case_calls,
-        executors=config.executors,
-    )
+    program = options.parse(text, domain)
     if program.runnable:
         return
     finding = program.diagnostics[0]

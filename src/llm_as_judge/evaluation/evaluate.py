@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
-from llm_as_judge.assembly import under_trained_prompt
+from llm_as_judge.assembly import row_options, under_trained_prompt
 from llm_as_judge.config import Config
+from llm_as_judge.data.selection import evaluated_sets
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
-from llm_as_judge.evaluation.selection import evaluated_sets
 from llm_as_judge.evaluation.systems import EvaluatedSystem
 from llm_as_judge.files import exclusive
 from llm_as_judge.grading.answer_hash import AnswerHashes
@@ -39,21 +38,17 @@ def open_evaluation(
     """
     config = under_trained_prompt(config, system.adapter)
     system.check(config)
-    chosen = evaluated_sets(config, system.domains)
+    chosen = evaluated_sets(row_options(config), system.domains)
     if not chosen:
         raise ConfigError(
             f"{system.label}: only for {', '.join(sorted(system.domains))}, and no set is"
         )
     plan = make_plan(config, free_name(name), system, chosen)
-    folder = results_folder(config) / plan.name / plan.hash
+    folder = config.output.results / "evaluation" / plan.name / plan.hash
     AnswerHashes(config.output.cache_dir())  # made before anything is paid for
     problems = {p.id: p for part in chosen for p in part.problems}
     with exclusive(folder, "give another --name", doing="evaluating"):
         yield EvaluationRecord.begin(folder, plan, config, problems.values(), fresh=fresh)
-
-
-def results_folder(config: Config) -> Path:
-    return config.output.results / "evaluation"
 
 
 async def run_evaluation(

@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from llm_as_judge.assembly import Workbench, problem_file
+from llm_as_judge.assembly import Workbench
 from llm_as_judge.assembly.executor_settings import estimate_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng, schedule
+from llm_as_judge.data.selection import RowOptions, evaluated_problems, problem_file
 from llm_as_judge.errors import NotRecordedError
 from llm_as_judge.evaluation.bank_figures import is_disputed
 from llm_as_judge.evaluation.program_runs import Wanted, bank_record, key_of, run_program
-from llm_as_judge.evaluation.selection import evaluated_problems
 from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.llm.estimate import BYTES_PER_TOKEN, Estimate, Means
 from llm_as_judge.llm.gathered import neighbors
@@ -50,18 +50,17 @@ _INSTRUCTION_TOKENS = 50
 Ways = Mapping[Domain, Sequence[BankProgram]]
 
 
-def problems_to_fill(config: Config) -> list[Problem]:
+def problems_to_fill(rows: RowOptions) -> list[Problem]:
     """Of the split ``train`` the problems that training reads, each once; of the others those that
     ``evaluate`` takes. ``evaluation.limit_per_set`` limits each set, of ``train`` the whole mix.
 
     Raises:
         UserError: a file is missing or not as wanted.
     """
-    evaluation = config.evaluation
-    if evaluation.split != "train" or evaluation.sets is not None:
-        return evaluated_problems(config)
-    rows = {problem.id: problem for problem in problem_file(config.data.train_file)}
-    return _first(list(rows.values()), evaluation.limit_per_set, config.data.seed)
+    if rows.split != "train" or rows.sets is not None:
+        return evaluated_problems(rows)
+    once = {problem.id: problem for problem in problem_file(rows.train_file)}
+    return _first(list(once.values()), rows.limit_per_set, rows.seed)
 
 
 def _first(rows: Sequence[Problem], limit: int | None, seed: int) -> list[Problem]:

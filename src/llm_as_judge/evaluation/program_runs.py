@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from llm_as_judge.runs.record import RunKey, RunRecord
 from llm_as_judge.runs.runner import Keep, at_most, fill
 from llm_as_judge.runs.table import VERSION, Bank, BankProgram
 from llm_as_judge.types import Completion, Domain, Problem, Rollout, Verdict
-from llm_as_judge.workflow.program import DEFAULT_MAX_CALLS, form_of, parse_program
+from llm_as_judge.workflow.program import ProgramOptions
 
 Wanted = tuple[BankProgram, Problem, int]
 """A program, a problem and the draw that the program begins with."""
@@ -206,19 +206,8 @@ def all_runs(
 
 
 def bank_program(
-    domain: Domain,
-    text: str,
-    name: str,
-    origin: str,
-    *,
-    max_calls: int = DEFAULT_MAX_CALLS,
-    executors: Collection[str] = (),
+    domain: Domain, text: str, name: str, origin: str, options: ProgramOptions
 ) -> BankProgram | None:
-    """A text as a program of the bank; None if it cannot run.
-
-    Args:
-        executors: names of those beside the default one.
-    """
-    form = form_of(text)
-    program = parse_program(text, domain, form, max_calls=max_calls, executors=executors)
+    """A text as a program of the bank; None if it cannot run."""
+    program = options.parse(text, domain)
     return BankProgram(domain, program.hash, name, origin, text) if program.runnable else None

@@ -16,17 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from llm_as_judge.assembly import open_workbench, problem_file
+from llm_as_judge.assembly import open_workbench, program_options
 from llm_as_judge.assembly.chat_models import embedded_weights
 from llm_as_judge.assembly.preflight import checkpoint_root
 from llm_as_judge.assembly.trainer import GRPOTrainer
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.data.quickstart import write_quickstart
+from llm_as_judge.data.selection import problem_file
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.baselines import UNTRAINED, find_system
 from llm_as_judge.evaluation.before_after import is_shown
 from llm_as_judge.evaluation.compare import Comparison, compare
-from llm_as_judge.evaluation.evaluate import open_evaluation, results_folder, run_evaluation
+from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.layout import read_full
 from llm_as_judge.evaluation.program_runs import (
     BankRunner,
@@ -172,14 +173,14 @@ def _fetch_weights(settings: Config) -> None:
 def _evaluated(settings: Config, spec: str, name: str, view: View, work: Work) -> Path:
     """Results of a system on the held-out rows."""
     view.stage(f"{name}: held-out rows")
-    system = find_system(spec, settings)
+    system = find_system(spec, program_options(settings))
     with open_evaluation(settings, system, name) as record:
         try:
             if record.missing():
                 work(run_evaluation(record, system, view.rollout))
         finally:
             if any(group.rollouts for group in record.groups()):
-                path = write_results(record, results_folder(settings))
+                path = write_results(record, settings.output.results / "evaluation")
     found = read_systems([path])[0]
     view.done(f"{name}: {right_of(found)} held-out rows right")
     return path
@@ -204,7 +205,7 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
     rows = _rows(settings)
     programs = {
         domain: [program for program in found if program.name in SHIPPED]
-        for domain, found in shipped(settings, tuple(rows)).items()
+        for domain, found in shipped(program_options(settings), tuple(rows)).items()
     }
 
     runs, made = (

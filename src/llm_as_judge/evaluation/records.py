@@ -18,10 +18,10 @@ from pydantic import ValidationError
 import llm_as_judge
 from llm_as_judge.assembly import judge_fingerprint, versions
 from llm_as_judge.config import Config, config_files
+from llm_as_judge.data.selection import EvaluatedSet
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.conditions import said_of_answers
 from llm_as_judge.evaluation.layout import ISOLATION, LEDGER, PLAN, full_file, run_folder
-from llm_as_judge.evaluation.selection import EvaluatedSet
 from llm_as_judge.evaluation.systems import EvaluatedSystem
 from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.grading.version import GRADING_VERSION

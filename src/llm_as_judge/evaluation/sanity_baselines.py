@@ -16,10 +16,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from llm_as_judge.assembly import answers_of_sets, open_grading, policy_prompt
+from llm_as_judge.assembly import answers_of_sets, open_grading, policy_prompt, row_options
 from llm_as_judge.config import Config
+from llm_as_judge.data.selection import RowOptions, evaluated_files, evaluated_problems
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.selection import evaluated_files, evaluated_problems
 from llm_as_judge.evaluation.systems import FixedProgram, Keep, Opened, each_ended
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.reward import RewardOptions
@@ -96,10 +96,10 @@ class SanityBaseline:
                 "the same; leave it at 1"
             )
         if self.kind == "gold":
-            for problem in evaluated_problems(config):
+            for problem in evaluated_problems(row_options(config)):
                 gold_answer(problem)
         elif self.kind == "wrong":
-            for name, answers in _answers(config).items():
+            for name, answers in _answers(row_options(config)).items():
                 if len(answers) < 2:
                     raise DataError(f"{name}: one row has no other whose answer is wrong for it")
 
@@ -112,7 +112,7 @@ class SanityBaseline:
                 sets=answers_of_sets(config),
             )
             runner = RolloutRunner(
-                _Answers(_answerer(self.kind, config, rules), judge),
+                _Answers(_answerer(self.kind, row_options(config), rules), judge),
                 FixedProgram(""),
                 policy_prompt(config),
                 RewardOptions(**config.reward.model_dump()),
@@ -151,16 +151,16 @@ class _Answers:
         return self
 
 
-def _answers(config: Config) -> dict[str, dict[str, str]]:
+def _answers(options: RowOptions) -> dict[str, dict[str, str]]:
     """By data set and id the gold answers of all rows of the files, limited or not."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
-    for file in evaluated_files(config).values():
+    for file in evaluated_files(options).values():
         for problem in file:
             found[problem.dataset][problem.id] = gold_answer(problem)
     return found
 
 
-def _answerer(kind: str, config: Config, rules: Judge) -> Callable[[Problem], Awaitable[str]]:
+def _answerer(kind: str, rows: RowOptions, rules: Judge) -> Callable[[Problem], Awaitable[str]]:
     async def gold(problem: Problem) -> str:
         return gold_answer(problem)
 
@@ -169,7 +169,7 @@ def _answerer(kind: str, config: Config, rules: Judge) -> Callable[[Problem], Aw
 
     if kind != "wrong":
         return gold if kind == "gold" else empty
-    known = _answers(config)
+    known = _answers(rows)
     orders = {name: list(answers) for name, answers in known.items()}
 
     async def wrong(problem: Problem) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean, pstdev
 
 from llm_as_judge.accuracy import Accuracy, Right, accuracy, balanced_accuracy, right_of
+from llm_as_judge.data.selection import MIXED
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.conditions import (
     Conditions,
@@ -17,7 +18,6 @@ from llm_as_judge.evaluation.conditions import (
     differing,
 )
 from llm_as_judge.evaluation.layout import read_full, run_folder
-from llm_as_judge.evaluation.selection import MIXED
 from llm_as_judge.grading.version import GRADING_VERSION, older_verdicts
 from llm_as_judge.runs.older import OLDER
 from llm_as_judge.runs.results import FullResults, ProblemRow

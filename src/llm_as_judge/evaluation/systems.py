@@ -33,7 +33,6 @@ from llm_as_judge.policy.backends import sampler_backend
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.recorded import RecordedSampler
 from llm_as_judge.policy.stream import ready
-from llm_as_judge.renamed import hint
 from llm_as_judge.rollout import Batch, RolloutRunner
 from llm_as_judge.types import (
     DOMAINS,
@@ -47,7 +46,7 @@ from llm_as_judge.types import (
     SampleStream,
     Sampling,
 )
-from llm_as_judge.workflow.program import form_of, parse_program
+from llm_as_judge.workflow.program import ProgramOptions
 
 Keep = Callable[[Rollout], None]
 Attempt = Callable[[Sequence[tuple[Problem, int]], Keep], Awaitable[None]]
@@ -257,13 +256,10 @@ class ProgramSystem:
         """Whether every sample is the same program."""
         return all(isinstance(sampler, FixedProgram) for sampler in self.samplers.values())
 
-    def expected_calls(self, config: Config) -> dict[Domain, float]:
+    def expected_calls(self, options: ProgramOptions) -> dict[Domain, float]:
         """Executor calls that a run of each fixed program is expected to make; drawn ones are left out."""
-        most, executors = config.workflow.max_worst_case_calls, config.executors
         return {
-            domain: parse_program(
-                sampler.text, domain, form_of(sampler.text), max_calls=most, executors=executors
-            ).expected_calls
+            domain: options.parse(sampler.text, domain).expected_calls
             for domain, sampler in self.samplers.items()
             if isinstance(sampler, FixedProgram)
         }
@@ -320,22 +316,6 @@ def program_runner(bench: Workbench, sampler: PolicySampler) -> RolloutRunner:
     """The runner of training and evaluation over programs that ``sampler`` writes, each in the
     form that it is in."""
     return rollout_runner(bench, policy_prompt(bench.config), sampler)
-
-
-def samples_as_draws(system: EvaluatedSystem, config: Config) -> Config:
-    """``config``, in which several samples of a program that is written are runs of it; a hint says so."""
-    samples = config.evaluation.samples
-    if not (isinstance(system, ProgramSystem) and system.is_written and samples > 1):
-        return config
-    if config.workflow.draws > 1:
-        raise ConfigError(
-            f"evaluation.samples: {samples} samples of a program that is written are runs of it, and "
-            f"workflow.draws is {config.workflow.draws}; give one of the two"
-        )
-    hint(f"--samples {samples} of a program that is written is called --draws {samples} now")
-    one = config.evaluation.model_copy(update={"samples": 1})
-    runs = config.workflow.model_copy(update={"draws": samples})
-    return config.model_copy(update={"evaluation": one, "workflow": runs})
 
 
 def _digest(data: bytes) -> str:

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 Domain = Literal["math", "qa", "code"]
 DOMAINS: tuple[Domain, ...] = get_args(Domain)
+Split = Literal["train", "val", "test"]
 
 
 def known_domain(name: object) -> Domain | None:

@@ -6,6 +6,7 @@ import ast
 import re
 import textwrap
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Literal
 
 from llm_as_judge.operators import Registry, registry
@@ -27,6 +28,26 @@ MAX_REPAIR_ROUNDS = 4
 MAX_DIAGNOSTICS = 20
 MAX_KEPT_CHARACTERS = 100_000
 """Of a reply that holds no program, this much is kept as ``source``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOptions:
+    """What a configuration lets programs ask for."""
+
+    max_calls: int = DEFAULT_MAX_CALLS
+    """Executor calls that one run may make in the worst case."""
+    drawn_calls: int = DEFAULT_MAX_CALLS
+    """The same of a program drawn at random."""
+    executors: tuple[str, ...] = ()
+    """Names of those beside the default one."""
+    operators: tuple[str, ...] | None = None
+    """That a policy is shown; None: all."""
+
+    def parse(self, text: str, domain: Domain) -> Program:
+        """The checked program, in the form that it is in; see :func:`parse_program`."""
+        form = form_of(text)
+        return parse_program(text, domain, form, max_calls=self.max_calls, executors=self.executors)
+
 
 _FENCE = re.compile(r"^[ \t]*```[ \t]*python[ \t]*\r?\n", re.MULTILINE | re.IGNORECASE)
 _CLASS = re.compile(r"^class[ \t]", re.MULTILINE)

@@ -9,14 +9,12 @@ from statistics import fmean
 import numpy as np
 
 from llm_as_judge.accuracy import Right
-from llm_as_judge.config import Config, known_model
 from llm_as_judge.evaluation.headroom import Headroom, Part, headroom
 from llm_as_judge.evaluation.search.choices import DOMAIN, Found
 from llm_as_judge.evaluation.search.halving import mean_of_draws
 from llm_as_judge.evaluation.statistics import paired
-from llm_as_judge.llm.weights import installed
 from llm_as_judge.runs.table import Bank, Table
-from llm_as_judge.types import DOMAINS, Budget, Problem
+from llm_as_judge.types import DOMAINS, Budget
 
 Vectors = Mapping[str, Sequence[float]]
 """Sentence embedding of each problem, by its id."""
@@ -26,24 +24,6 @@ FEW_ROWS = 30
 """With fewer no interval is narrow enough for an answer."""
 HARDLY_RIGHT = 0.05
 """Share of rows; below it something other than the program is wrong."""
-
-
-def text_vectors(problems: Sequence[Problem], config: Config) -> Vectors | None:
-    """Embeddings of the problems' texts; None where the sentence model ``experience.embedder`` is not on
-    this machine.
-
-    Raises:
-        ModelError: its weights cannot be read.
-    """
-    name = config.experience.embedder
-    weights = installed(known_model(name, "experience.embedder"), config.output.cache_dir())
-    if weights is None:
-        return None
-    # Imported here: torch
-    from llm_as_judge.policy.embed import SentenceEmbedder
-
-    texts = SentenceEmbedder(weights, name).embed([problem.question for problem in problems])
-    return {problem.id: vector for problem, vector in zip(problems, texts, strict=True)}
 
 
 def audited(

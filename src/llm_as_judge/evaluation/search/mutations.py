@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from llm_as_judge.evaluation.program_runs import bank_program
@@ -12,7 +12,7 @@ from llm_as_judge.evaluation.random_workflow import DRAFTS, INSTRUCTIONS
 from llm_as_judge.operators import registry
 from llm_as_judge.runs.table import BankProgram
 from llm_as_judge.types import Domain
-from llm_as_judge.workflow.program import form_of, parse_program
+from llm_as_judge.workflow.program import ProgramOptions
 
 SEEDS: Mapping[Domain, tuple[str, ...]] = {
     "math": (
@@ -32,21 +32,12 @@ AGREEING = (2, 3)
 """How many of them must agree."""
 
 
-def mutated(
-    program: BankProgram, max_calls: int, executors: Collection[str] = ()
-) -> list[BankProgram]:
-    """Every program that is one change away and passes the check; equal ones once, never itself.
-
-    Args:
-        executors: names of those beside the default one.
-    """
-    form = form_of(program.text)
-    text = parse_program(program.text, program.domain, form, executors=executors).runnable
+def mutated(program: BankProgram, options: ProgramOptions) -> list[BankProgram]:
+    """Every program that is one change away and passes the check; equal ones once, never itself."""
+    text = options.parse(program.text, program.domain).runnable
     found: dict[str, BankProgram] = {}
     for other in _texts(text, program.domain):
-        made = bank_program(
-            program.domain, other, "", "mutated", max_calls=max_calls, executors=executors
-        )
+        made = bank_program(program.domain, other, "", "mutated", options)
         if made is not None and made.hash != program.hash:
             named = replace(made, name=f"{program.name}~{made.hash[:6]}")
             found.setdefault(made.hash, named)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
-from llm_as_judge.assembly import open_system, under_trained_prompt
+from llm_as_judge.assembly import open_system, program_options, under_trained_prompt
 from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.errors import ConfigError, DataError
@@ -25,7 +25,7 @@ from llm_as_judge.evaluation.systems import PolicySystem
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.runs.table import BankProgram
 from llm_as_judge.types import DOMAINS, Domain, PolicySampler, Problem, Sampling
-from llm_as_judge.workflow.program import extract, form_of, parse_program
+from llm_as_judge.workflow.program import ProgramOptions, extract
 
 NOT_TAKEN = ("free_cot",)
 """Wants an executor of other settings."""
@@ -38,19 +38,19 @@ _TRIES = 10
 Programs = Mapping[Domain, Sequence[BankProgram]]
 
 
-def shipped(config: Config, domains: Sequence[Domain]) -> dict[Domain, list[BankProgram]]:
+def shipped(options: ProgramOptions, domains: Sequence[Domain]) -> dict[Domain, list[BankProgram]]:
     """The workflows of ``workflows/``, of each domain."""
     found: dict[Domain, list[BankProgram]] = {domain: [] for domain in domains}
     for folder in sorted(path for path in workflows_dir().iterdir() if path.is_dir()):
-        if folder.name in NOT_TAKEN or not WANTS.get(folder.name, set()) <= config.executors.keys():
+        if folder.name in NOT_TAKEN or not WANTS.get(folder.name, set()) <= set(options.executors):
             continue
         for domain, path in program_files(folder).items():
             if domain in found:
-                found[domain].append(_of_file(path, domain, folder.name, "shipped", config))
+                found[domain].append(_of_file(path, domain, folder.name, "shipped", options))
     return {domain: _different(programs) for domain, programs in found.items()}
 
 
-def given(folder: Path, config: Config, domains: Sequence[Domain]) -> Programs:
+def given(folder: Path, options: ProgramOptions, domains: Sequence[Domain]) -> Programs:
     """The programs of ``folder``: FOLDER/DOMAIN.py and FOLDER/DOMAIN/*.py.
 
     Raises:
@@ -63,7 +63,7 @@ def given(folder: Path, config: Config, domains: Sequence[Domain]) -> Programs:
     for domain in domains:
         paths = [folder / f"{domain}.py", *sorted((folder / domain).glob("*.py"))]
         for path in (path for path in paths if path.is_file()):
-            one = _of_file(path, domain, str(path), "given", config)
+            one = _of_file(path, domain, str(path), "given", options)
             found.setdefault(domain, []).append(one)
     if not found:
         raise DataError(
@@ -78,12 +78,10 @@ async def written_by(
     prompt: PolicyPrompt,
     problems: Sequence[Problem],
     sampling: Sampling,
-    executors: Collection[str] = (),
+    options: ProgramOptions,
 ) -> dict[Domain, list[BankProgram]]:
     """The programs that a policy writes for these problems, of those that can run each once.
 
-    Args:
-        executors: names of those beside the default one.
     Raises:
         EndpointError: a program could not be written.
     """
@@ -93,7 +91,7 @@ async def written_by(
     try:
         async for p, k, completion in stream:
             text, domain = extract(completion.text), problems[p].domain
-            made = bank_program(domain, text, "", "sampled", executors=executors)
+            made = bank_program(domain, text, "", "sampled", options)
             if made is not None:
                 found[p, k] = replace(made, name=f"sampled~{made.hash[:6]}")
     finally:
@@ -113,7 +111,8 @@ async def sampled(
     Raises:
         ConfigError, ModelError: there is no such policy, or it cannot be loaded.
     """
-    system = find_system(spec, config)
+    options = program_options(config)
+    system = find_system(spec, options)
     if not isinstance(system, PolicySystem):
         raise ConfigError(f"--policy {spec}: wanted untrained or a checkpoint folder")
     config = under_trained_prompt(config, system.adapter)
@@ -122,21 +121,19 @@ async def sampled(
         SAMPLES, config.sampling.temperature, config.sampling.max_new_tokens, config.training.seed
     )
     async with open_system(config, adapter=system.adapter) as opened:
-        return await written_by(
-            opened.sampler, opened.prompt, problems, sampling, config.executors.keys()
-        )
+        return await written_by(opened.sampler, opened.prompt, problems, sampling, options)
 
 
-def _of_file(path: Path, domain: Domain, name: str, origin: str, config: Config) -> BankProgram:
-    text = program_of(path, domain, config)
-    most = config.workflow.max_worst_case_calls
-    program = bank_program(domain, text, name, origin, max_calls=most, executors=config.executors)
+def _of_file(
+    path: Path, domain: Domain, name: str, origin: str, options: ProgramOptions
+) -> BankProgram:
+    program = bank_program(domain, program_of(path, domain, options), name, origin, options)
     assert program is not None, "program_of has checked it"
     return program
 
 
 def widened(
-    programs: Sequence[BankProgram], count: int, config: Config, seed: int
+    programs: Sequence[BankProgram], count: int, options: ProgramOptions, seed: int
 ) -> list[BankProgram]:
     """At least ``count`` different programs of one domain, where there are so many: the given ones,
     then in turn mutations of them and programs drawn from the grammar, of ``sampling.operators`` alone."""
@@ -144,17 +141,16 @@ def widened(
     if not programs:
         return []
     domain = programs[0].domain
-    most, executors = config.workflow.max_worst_case_calls, tuple(config.executors)
     chance = named_rng(seed, "search", domain)
-    changed = [other for program in programs for other in mutated(program, most, executors)]
-    changed = [one for one in changed if _is_shown(one, config)]
+    changed = [other for program in programs for other in mutated(program, options)]
+    changed = [one for one in changed if _is_shown(one, options)]
     chance.shuffle(changed)
     drawn: list[BankProgram] = []
-    for _ in range(count if config.sampling.operators is None else _TRIES * count):
-        body = random_body(domain, config.workflow.most_calls, chance, executors)
-        made = bank_program(domain, body, "", "drawn", max_calls=most, executors=executors)
+    for _ in range(count if options.operators is None else _TRIES * count):
+        body = random_body(domain, options.drawn_calls, chance, options.executors)
+        made = bank_program(domain, body, "", "drawn", options)
         assert made is not None, "the grammar gives valid programs alone"
-        if _is_shown(made, config):
+        if _is_shown(made, options):
             drawn.append(replace(made, name=f"drawn~{made.hash[:6]}"))
     for pair in zip_longest(changed, drawn):
         for one in pair:
@@ -163,15 +159,12 @@ def widened(
     return list(found.values())
 
 
-def _is_shown(program: BankProgram, config: Config) -> bool:
+def _is_shown(program: BankProgram, options: ProgramOptions) -> bool:
     """Whether the policy, too, is shown each operator that this program calls."""
-    shown = config.sampling.operators
-    if shown is None:
+    if options.operators is None:
         return True
-    parsed = parse_program(
-        program.text, program.domain, form_of(program.text), executors=config.executors
-    )
-    return set(parsed.operators) <= set(shown)
+    used = options.parse(program.text, program.domain).operators
+    return set(used) <= set(options.operators)
 
 
 def together(*parts: Programs) -> dict[Domain, list[BankProgram]]:

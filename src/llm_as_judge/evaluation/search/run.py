@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from llm_as_judge.assembly import Workbench
-from llm_as_judge.assembly.executor_settings import operator_settings
-from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.program_runs import BankRunner, all_runs
 from llm_as_judge.evaluation.search.choices import Found, search_choices
@@ -15,6 +12,7 @@ from llm_as_judge.evaluation.search.halving import Rung, halve, rungs
 from llm_as_judge.evaluation.search.programs import Programs, widened
 from llm_as_judge.runs.table import BankProgram
 from llm_as_judge.types import Domain, Problem
+from llm_as_judge.workflow.program import ProgramOptions
 
 DRAWS = 4
 
@@ -35,17 +33,19 @@ class SearchOptions:
     """False: every program runs on every problem at every draw."""
 
 
-def usual_draws(config: Config) -> int:
+def usual_draws(temperature: float) -> int:
     """Runs of a program on a problem, where nobody says how many."""
-    return DRAWS if operator_settings(config).temperature else 1
+    return DRAWS if temperature else 1
 
 
-def check_options(options: SearchOptions, config: Config) -> None:
+def check_options(options: SearchOptions, temperature: float) -> None:
     """
+    Args:
+        temperature: of the executor.
     Raises:
-        ConfigError: they contradict the configuration.
+        ConfigError: they contradict it.
     """
-    if options.draws > 1 and operator_settings(config).temperature == 0:
+    if options.draws > 1 and temperature == 0:
         raise ConfigError(
             f"--draws {options.draws}: draws of a greedy executor are all the same; set "
             "executor.temperature above 0, or give --draws 1"
@@ -69,10 +69,10 @@ def expected_runs(problems: Rows, programs: Programs, options: SearchOptions) ->
 
 
 async def search(
-    bench: Workbench,
     runner: BankRunner,
     problems: Rows,
     programs: Programs,
+    limits: ProgramOptions,
     options: SearchOptions,
     on_rung: Callable[[Domain, Rung], None],
 ) -> Found:
@@ -84,14 +84,13 @@ async def search(
         DataError: a domain with fewer than two problems.
         BudgetError, EndpointError: see :meth:`BankRunner.fill`.
     """
-    config = bench.config
     for domain, rows in problems.items():
         if len(rows) < 2:
             raise DataError(
                 f"{domain}: too few rows to search on: {len(rows)}, wanted 2 or more; raise the "
                 "limit on rows, or add some"
             )
-    taking = {d: widened(programs[d], options.count, config, options.seed) for d in problems}
+    taking = {d: widened(programs[d], options.count, limits, options.seed) for d in problems}
     shown: set[Domain] = set()
 
     async def finalists(

@@ -10,16 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llm_as_judge.assembly import row_options
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
+from llm_as_judge.data.selection import EvaluatedSet, limited
+from llm_as_judge.data.selection import evaluated_sets as sets_of
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.selection import evaluated_sets, limited
 from llm_as_judge.types import Problem
 
 
 def squad(number: int, answerable: bool) -> Problem:
     answers = ("x",) if answerable else ()
     return Problem(f"squad2/test/{number}", "squad2", "qa", f"Who is {number}?", answers)
+
+
+def evaluated_sets(config: Config) -> list[EvaluatedSet]:
+    return sets_of(row_options(config))
 
 
 def settings(folder: Path, **evaluation: Any) -> Config:

@@ -8,18 +8,65 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from llm_as_judge.assembly import problem_file
-from llm_as_judge.config import Config, Split
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.duplicates import question_text, words
 from llm_as_judge.data.files import ProblemFile, how_rows_come, read_problems
-from llm_as_judge.data.mix import DOMAIN_SHARES
+from llm_as_judge.data.mix import DOMAIN_SHARES, Draws, prefix_until_used_up
+from llm_as_judge.data.process import plugins_of_rows
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.mixing import mix_of
-from llm_as_judge.types import DATASET_INFO, DOMAINS, Domain, Problem
+from llm_as_judge.types import DATASET_INFO, DOMAINS, Domain, Problem, Split
 
 MIXED = "mixed"
 """Name of the mix among the sets: ``data/mixed/test_mixed.jsonl``, or that of another split."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """Rows to evaluate."""
+
+    split: Split
+    sets: tuple[str, ...] | None
+    """By name; None = ``data_sets``, one's own, and the mix of these."""
+    limit_per_set: int | None
+    data_sets: tuple[str, ...]
+    data_dir: Path
+    train_file: Path
+    seed: int
+
+    def own_sets(self, split: Split | None = None) -> dict[str, Path]:
+        """By name the files of the split that are of no set of the catalog."""
+        suffix = f"_{split or self.split}.jsonl"
+        folder = self.file("any", split).parent
+        found = {path.name.removesuffix(suffix): path for path in folder.glob(f"*{suffix}")}
+        return {name: found[name] for name in sorted(found) if name not in CATALOG}
+
+    def file(self, name: str, split: Split | None = None) -> Path:
+        """Of a set, or of the mix; of ``split`` if none is given."""
+        split = split or self.split
+        if name == MIXED:
+            return self.data_dir / "mixed" / f"{split}_mixed.jsonl"
+        return (
+            self.data_dir / ("test" if split == "test" else "processed") / f"{name}_{split}.jsonl"
+        )
+
+
+def problem_file(path: Path) -> ProblemFile:
+    """A unified JSONL file, checked.
+
+    Raises:
+        DataError: missing, empty or broken (``file:line``), or with rows of a plugin's set that is
+            not loaded: they would be graded as if it said nothing of them.
+    """
+    if not path.exists():
+        raise DataError(how_rows_come(path))
+    file = ProblemFile(path)
+    for name, plugin in plugins_of_rows(path).items():
+        if name in file.datasets and name not in CATALOG:
+            raise DataError(
+                f"{path}:{file.datasets.index(name) + 1}: a row of {name!r}, a data set of the plugin "
+                f"{plugin}; name it in the configuration, or --set 'plugins=[{plugin}]'"
+            )
+    return file
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +98,7 @@ class EvaluatedSet:
         return f"{len(self.problems)} of {self.rows} rows: a seeded sample{by}"
 
 
-def evaluated_files(config: Config) -> dict[str, ProblemFile]:
+def evaluated_files(options: RowOptions) -> dict[str, ProblemFile]:
     """By name the file of every set of the configuration, of the split that is evaluated; where
     it names none, of ``data.sets`` and one's own sets.
 
@@ -60,21 +107,21 @@ def evaluated_files(config: Config) -> dict[str, ProblemFile]:
         DataError: a file is missing, empty or broken, has a problem twice or
             rows of another set.
     """
-    own = _own_sets(config, config.evaluation.split)
-    asked = config.evaluation.sets or _default_names(config, own)
-    known = tuple(dict.fromkeys((*config.data.sets, *own, *_other_sets(config), MIXED)))
+    own = options.own_sets()
+    asked = options.sets or _default_names(options, own)
+    known = tuple(dict.fromkeys((*options.data_sets, *own, *_other_sets(options), MIXED)))
     files = {}
     for name in _parts(asked, known, own):
         if name not in known:
             raise ConfigError(f"evaluation.sets: no set {name!r} (known: {', '.join(known)})")
-        path = _file(config.data.data_dir, name, config.evaluation.split)
+        path = options.file(name)
         if path.is_file() and not path.stat().st_size:
             raise DataError(
-                f"{path}: no problems in it: {_FEWER[config.evaluation.split]}; process more rows, "
+                f"{path}: no problems in it: {_FEWER[options.split]}; process more rows, "
                 f"or name the sets to evaluate: --set 'evaluation.sets=[...]'"
             )
         if not path.exists():
-            raise DataError(_not_there(config, path, known))
+            raise DataError(_not_there(options, path, known))
         files[name] = problem_file(path)
         _require_each_once(files[name])
         if name != MIXED:
@@ -91,10 +138,9 @@ def _parts(asked: Iterable[str], known: Collection[str], own: Collection[str]) -
     return list(dict.fromkeys(names))
 
 
-def _not_there(config: Config, path: Path, known: Iterable[str]) -> str:
+def _not_there(options: RowOptions, path: Path, known: Iterable[str]) -> str:
     """The line about a file that is missing, with the sets that could be evaluated instead."""
-    split, folder = config.evaluation.split, config.data.data_dir
-    there = [name for name in known if _file(folder, name, split).is_file()]
+    there = [name for name in known if options.file(name).is_file()]
     line = how_rows_come(path)
     if not there:
         return line
@@ -109,7 +155,7 @@ _FEWER = {
 """Why a file of a split is empty."""
 
 
-def without_test_rows(config: Config, problems: Iterable[Problem]) -> list[Problem]:
+def without_test_rows(options: RowOptions, problems: Iterable[Problem]) -> list[Problem]:
     """Those of one's own rows whose question and passage stand in none of one's own test files.
 
     One that `init` put into training or validation is taken as it stands there, and once, so that what programs
@@ -119,7 +165,7 @@ def without_test_rows(config: Config, problems: Iterable[Problem]) -> list[Probl
     split = {
         kind: {
             _key(problem): problem
-            for path in _own_sets(config, kind).values()
+            for path in options.own_sets(kind).values()
             for problem in read_problems(path)
         }
         for kind in splits
@@ -130,34 +176,23 @@ def without_test_rows(config: Config, problems: Iterable[Problem]) -> list[Probl
     return list({problem.id: problem for problem in taken}.values())
 
 
-def _own_sets(config: Config, split: Split) -> dict[str, Path]:
-    """One's own sets by name: files of the split that are of no set of the catalog."""
-    folder = _file(config.data.data_dir, "any", split).parent
-    found = {
-        path.name.removesuffix(f"_{split}.jsonl"): path for path in folder.glob(f"*_{split}.jsonl")
-    }
-    return {name: found[name] for name in sorted(found) if name not in CATALOG}
-
-
-def _other_sets(config: Config) -> list[str]:
+def _other_sets(options: RowOptions) -> list[str]:
     """Sets of the catalog that are not in ``data.sets``, but have a file of the split."""
-    folder, split = config.data.data_dir, config.evaluation.split
-    return [name for name in CATALOG.all() if _file(folder, name, split).is_file()]
+    return [name for name in CATALOG.all() if options.file(name).is_file()]
 
 
-def _default_names(config: Config, own: Mapping[str, Path]) -> tuple[str, ...]:
+def _default_names(options: RowOptions, own: Mapping[str, Path]) -> tuple[str, ...]:
     """``data.sets`` and one's own sets; one's own alone where ``data process`` made no other."""
-    split, folder = config.evaluation.split, config.data.data_dir
-    made = any(_file(folder, name, split).exists() for name in config.data.sets)
+    made = any(options.file(name).exists() for name in options.data_sets)
     names = tuple(name for name, path in own.items() if path.stat().st_size)
     if names and not made:
         return names
-    if not config.data.sets and not names:
+    if not options.data_sets and not names:
         raise ConfigError(
-            f"nothing to evaluate: data.sets names no set, and {_file(folder, 'NAME', split)} "
+            f"nothing to evaluate: data.sets names no set, and {options.file('NAME')} "
             "is there of no set of your own; run: llm-as-judge data process --custom FILE"
         )
-    return (*config.data.sets, *names)
+    return (*options.data_sets, *names)
 
 
 def _require_own_rows(file: ProblemFile, name: str) -> None:
@@ -182,7 +217,7 @@ def _require_each_once(file: ProblemFile) -> None:
 
 
 def evaluated_sets(
-    config: Config, domains: Collection[Domain] = tuple(DOMAIN_SHARES)
+    options: RowOptions, domains: Collection[Domain] = tuple(DOMAIN_SHARES)
 ) -> list[EvaluatedSet]:
     """The chosen problems of every set of the configuration; where it names none, the test mix
     stands beside them, of problems that are there already.
@@ -194,19 +229,19 @@ def evaluated_sets(
     """
     chosen = [
         replace(part, problems=problems, other_domains=len(part.problems) - len(problems))
-        for part in _chosen(config)
+        for part in _chosen(options)
         if (problems := tuple(p for p in part.problems if p.domain in domains))
     ]
-    if config.evaluation.sets is None and config.evaluation.split == "test" and len(chosen) > 1:
-        chosen.append(_mix(chosen, config))
-    return _with_overlap(chosen, config.data.train_file)
+    if options.sets is None and options.split == "test" and len(chosen) > 1:
+        chosen.append(_mix(chosen, options))
+    return _with_overlap(chosen, options.train_file)
 
 
-def _mix(chosen: Sequence[EvaluatedSet], config: Config) -> EvaluatedSet:
+def _mix(chosen: Sequence[EvaluatedSet], options: RowOptions) -> EvaluatedSet:
     """The test mix, of problems that are evaluated with their sets."""
-    file = _file(config.data.data_dir, MIXED, "test")
+    file = options.file(MIXED)
     sets = [(part.name, part.problems) for part in chosen]
-    problems, whole = mix_of(sets, file, config.data.seed)
+    problems, whole = _mix_of(sets, file, options.seed)
     if whole:
         return EvaluatedSet(MIXED, problems, len(problems))
     rows = sum(len(part.problems) for part in chosen)
@@ -214,27 +249,44 @@ def _mix(chosen: Sequence[EvaluatedSet], config: Config) -> EvaluatedSet:
     return EvaluatedSet(MIXED, problems, rows, chosen_by=by)
 
 
-def evaluated_problems(config: Config) -> list[Problem]:
+def _mix_of(
+    sets: Sequence[tuple[str, Sequence[Problem]]], mixed_file: Path, seed: int
+) -> tuple[tuple[Problem, ...], bool]:
+    """(Problems of the mix, whether they are all rows of ``mixed_file``).
+
+    The rows of the file, if all of them are in the sets; if the sets are samples, or the file is
+    of others, a mix that is drawn from them by the rule that made the file.
+
+    Args:
+        sets: name and problems of each, one domain a set.
+    Raises:
+        DataError: the file is broken (``file:line``).
+    """
+    evaluated = {problem.id: problem for _, problems in sets for problem in problems}
+    ids = [problem.id for problem in read_problems(mixed_file)] if mixed_file.is_file() else []
+    if ids and evaluated.keys() >= set(ids):
+        return tuple(evaluated[id_] for id_ in ids), True
+    rows = {name: problems for name, problems in sets if problems}
+    draws = {name: Draws(range(len(found)), seed, f"{name}/test") for name, found in rows.items()}
+    domains = {name: found[0].domain for name, found in rows.items()}
+    return tuple(rows[name][row] for name, row in prefix_until_used_up(draws, domains)), False
+
+
+def evaluated_problems(options: RowOptions) -> list[Problem]:
     """The problems of :func:`evaluated_sets`, without a look at the training mix.
 
     Raises:
         ConfigError, DataError: see :func:`evaluated_files`.
     """
-    return [problem for chosen in _chosen(config) for problem in chosen.problems]
+    return [problem for chosen in _chosen(options) for problem in chosen.problems]
 
 
-def _chosen(config: Config) -> list[EvaluatedSet]:
-    limit, seed = config.evaluation.limit_per_set, config.data.seed
+def _chosen(options: RowOptions) -> list[EvaluatedSet]:
+    limit, seed = options.limit_per_set, options.seed
     return [
         EvaluatedSet(name, tuple(limited(name, list(file), limit, seed)), len(file))
-        for name, file in evaluated_files(config).items()
+        for name, file in evaluated_files(options).items()
     ]
-
-
-def _file(data_dir: Path, name: str, split: Split) -> Path:
-    if name == MIXED:
-        return data_dir / "mixed" / f"{split}_mixed.jsonl"
-    return data_dir / ("test" if split == "test" else "processed") / f"{name}_{split}.jsonl"
 
 
 def _stratum(name: str) -> str:

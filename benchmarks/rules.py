@@ -23,9 +23,9 @@ from typing import Any
 from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.grading.text import contains_words, normal_text
 from llm_as_judge.grading.values import Asked, compare_values
-from llm_as_judge.intervals import wilson
 from llm_as_judge.judge.feature_model import FeatureModel, read_features
 from llm_as_judge.judge.rows import Answer, read_answer, read_rows
+from llm_as_judge.statistics import wilson
 from llm_as_judge.types import Problem
 
 Verdicts = Mapping[str, bool | None]

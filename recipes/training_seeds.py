@@ -17,8 +17,8 @@ from pathlib import Path
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.compare import Comparison, compare
-from llm_as_judge.evaluation.statistics import holm
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems, read_trainings
+from llm_as_judge.statistics import holm
 from llm_as_judge.views.tables import show_table
 from recipe import run
 

@@ -14,7 +14,7 @@ from llm_as_judge.accuracy import (
     right_of,
     runs_of,
 )
-from llm_as_judge.intervals import wilson
+from llm_as_judge.statistics import wilson
 from llm_as_judge.types import Verdict
 
 outcomes = st.sampled_from((True, False, None))

@@ -10,22 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from llm_as_judge.intervals import wilson
+from llm_as_judge.statistics import Right as Right
+from llm_as_judge.statistics import wilson
 from llm_as_judge.types import Verdict
-
-
-class Right(NamedTuple):
-    """One problem: shares of its runs, 0..1."""
-
-    right: float
-    open: float = 0.0
-
-    @property
-    def most(self) -> float:
-        """Share of right ones, were all open ones right."""
-        return min(1.0, self.right + self.open)
 
 
 def right_of(runs: Iterable[bool | float | None]) -> Right | None:
@@ -75,7 +63,7 @@ def interval_text(value: float, most: float, low: float, high: float, form: str)
 
 
 def accuracy(problems: Sequence[Right]) -> Accuracy | None:
-    """None without problems. Source of the interval: Wilson, see :mod:`intervals`."""
+    """None without problems. Source of the interval: Wilson, see :func:`wilson`."""
     if not problems:
         return None
     least, most = math.fsum(p.right for p in problems), math.fsum(p.most for p in problems)

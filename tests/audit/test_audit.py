@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from llm_as_judge.audit.agreement import Interval, cohen_kappa, kappa_interval, proportion
 from llm_as_judge.audit.attacks import CATEGORIES, Case, make_attacks, make_controls
 from llm_as_judge.audit.audit import AuditReport, run_audit
 from llm_as_judge.audit.bars import Bar
@@ -22,6 +21,7 @@ from llm_as_judge.errors import AuditError, DataError, OutputError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.scoring import UNSURE
 from llm_as_judge.runs.table import Runs
+from llm_as_judge.statistics import Interval, cohen_kappa, kappa_interval, proportion
 from llm_as_judge.types import Problem, Verdict
 
 TRUTH_CASES = [*make_attacks(numbers=10), *make_controls(numbers=10)]

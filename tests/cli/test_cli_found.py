@@ -11,7 +11,7 @@ import pytest
 from planted import Planted, number, problems, programs, runner
 
 from llm_as_judge.evaluation.program_runs import BankRunner, all_runs
-from llm_as_judge.evaluation.search.choices import Found, search_choices
+from llm_as_judge.evaluation.search.choices import SearchResult, search_choices
 from llm_as_judge.runs.record import RunRecord
 from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.types import Domain, Problem
@@ -26,7 +26,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
-async def found_in(folder: Path, names: Sequence[str], ungraded: str = "") -> Found:
+async def found_in(folder: Path, names: Sequence[str], ungraded: str = "") -> SearchResult:
     """Of a cheap program and a dear one that is better, so that each budget wants another."""
     taking = [replace(p, name=n) for p, n in zip(programs(len(names)), names, strict=True)]
     planted = Planted(

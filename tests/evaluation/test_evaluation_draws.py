@@ -17,9 +17,9 @@ from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.bank_figures import agreement, vote
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.results import full_results_of, write_results
-from llm_as_judge.evaluation.statistics import bootstrap, share_interval
 from llm_as_judge.evaluation.system_results import read_systems
 from llm_as_judge.evaluation.systems import Keep, Opened, PolicySystem
+from llm_as_judge.statistics import bootstrap, share_interval
 from llm_as_judge.types import Execution, IsolationReport, Problem, Program, Rollout, Verdict
 
 ROWS = [problem(n) for n in range(6)]

@@ -25,9 +25,8 @@ from llm_as_judge.evaluation.metrics import (
     problem_right,
     set_metrics,
 )
-from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.grading.squad import prediction, span_scores
-from llm_as_judge.intervals import wilson
+from llm_as_judge.statistics import bootstrap, wilson
 from llm_as_judge.types import Execution, Group, Problem, Verdict
 
 

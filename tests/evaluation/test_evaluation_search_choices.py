@@ -1,4 +1,4 @@
-"""Choosing the best program: crossed figures are not flattered, and each scope gets its own."""
+"""Choosing the best program: cross_validated figures are not in_sample, and each scope gets its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from llm_as_judge.evaluation.search.choices import (
     DOMAIN,
     EVERYTHING,
     SET,
-    Found,
+    SearchResult,
     search_choices,
 )
 from llm_as_judge.evaluation.search.halving import halve
@@ -29,7 +29,7 @@ async def searched(
     taking: dict[Domain, list[BankProgram]],
     seed: int = 0,
     draws: int = 1,
-) -> Found:
+) -> SearchResult:
     async def finalists(
         filling: BankRunner, domain: Domain, seen: Sequence[Problem]
     ) -> Sequence[BankProgram]:
@@ -46,7 +46,7 @@ async def test_on_noise_the_crossed_figure_is_unbiased_and_the_flattered_one_is_
     tmp_path: Path,
 ) -> None:
     """40 programs that are all right half of the time."""
-    crossed, flattered = [], []
+    cross_validated, in_sample = [], []
     for seed in range(30):
         found = await searched(
             tmp_path / str(seed),
@@ -56,10 +56,10 @@ async def test_on_noise_the_crossed_figure_is_unbiased_and_the_flattered_one_is_
             seed,
         )
         choice = found.chosen(DOMAIN, "math", "high")
-        crossed.append(choice.crossed.right)
-        flattered.append(choice.flattered.right)
-    assert abs(fmean(crossed) - 0.5) < 0.04  # two standard errors of 900 verdicts are 0.033
-    assert fmean(flattered) > 0.6
+        cross_validated.append(choice.cross_validated.right)
+        in_sample.append(choice.in_sample.right)
+    assert abs(fmean(cross_validated) - 0.5) < 0.04  # two standard errors of 900 verdicts are 0.033
+    assert fmean(in_sample) > 0.6
 
 
 async def test_every_scope_and_budget_gets_its_own_program(tmp_path: Path) -> None:
@@ -76,11 +76,10 @@ async def test_every_scope_and_budget_gets_its_own_program(tmp_path: Path) -> No
     assert found.chosen(SET, "gsm8k", "high").name == "program 1"
     assert found.chosen(SET, "math", "high").name == "program 2"  # named as its domain is
     assert found.chosen(DOMAIN, "math", "high").name == "program 3"
-    assert found.chosen(SET, "gsm8k", "high").crossed.problems == 40
-    assert found.chosen(DOMAIN, "math", "high").crossed.problems == 80
-    steps = {step.scope: step.crossed.right for step in found.ladder if step.budget == "high"}
-    assert steps[SET] == 1.0
-    assert 0.8 < steps[DOMAIN] < 1.0
+    assert found.chosen(SET, "gsm8k", "high").cross_validated.problems == 40
+    assert found.chosen(DOMAIN, "math", "high").cross_validated.problems == 80
+    assert found.chosen(SET, "gsm8k", "high").cross_validated.right == 1.0
+    assert 0.8 < found.chosen(DOMAIN, "math", "high").cross_validated.right < 1.0
 
 
 async def test_a_low_budget_takes_the_cheaper_program(tmp_path: Path) -> None:
@@ -101,7 +100,7 @@ async def test_a_low_budget_takes_the_cheaper_program(tmp_path: Path) -> None:
         )
     assert found.chosen(DOMAIN, "math", "low").name == "program 0"
     assert found.chosen(DOMAIN, "math", "high").name == "program 1"
-    assert found.chosen(DOMAIN, "math", "low").crossed.cost == 10.0
+    assert found.chosen(DOMAIN, "math", "low").cross_validated.cost == 10.0
 
 
 async def test_for_everything_one_name_is_chosen_that_all_domains_have(tmp_path: Path) -> None:
@@ -120,5 +119,5 @@ async def test_for_everything_one_name_is_chosen_that_all_domains_have(tmp_path:
     choice = found.chosen(EVERYTHING, EVERYTHING, "high")
     assert choice.name == "program 1"
     assert {domain: number(p) for domain, p in choice.programs.items()} == {"math": 1, "qa": 1}
-    assert choice.crossed.problems == 60
+    assert choice.cross_validated.problems == 60
     assert found.chosen(DOMAIN, "math", "high").name == "program 2"

@@ -9,7 +9,7 @@ from planted import Planted, number, problems, programs, runner
 
 from llm_as_judge.errors import BudgetError, EndpointError
 from llm_as_judge.evaluation.program_runs import BankRunner, all_runs
-from llm_as_judge.evaluation.search.halving import Rung, halve, mixed_order, rungs
+from llm_as_judge.evaluation.search.halving import HalvingRound, halve, halving_rounds, mixed_order
 from llm_as_judge.runs.record import RunRecord
 from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.types import Problem
@@ -32,13 +32,13 @@ async def test_the_planted_best_program_is_found_for_fewer_runs_than_the_table(
 
 
 def test_the_rungs_halve_the_programs_and_double_the_problems() -> None:
-    assert rungs(64, 80, 4) == [
-        Rung(64, 10, 1),
-        Rung(32, 20, 1),
-        Rung(16, 40, 1),
-        Rung(8, 80, 4),
+    assert halving_rounds(64, 80, 4) == [
+        HalvingRound(64, 10, 1),
+        HalvingRound(32, 20, 1),
+        HalvingRound(16, 40, 1),
+        HalvingRound(8, 80, 4),
     ]
-    assert rungs(5, 80, 4) == [Rung(5, 80, 4)]
+    assert halving_rounds(5, 80, 4) == [HalvingRound(5, 80, 4)]
 
 
 async def test_what_everybody_compares_with_runs_to_the_end(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from llm_as_judge.evaluation.compare import (
 )
 from llm_as_judge.evaluation.results import content_digest
 from llm_as_judge.evaluation.system_results import read_systems, reservations
-from llm_as_judge.intervals import wilson
+from llm_as_judge.statistics import wilson
 
 
 def test_seeds_of_a_policy_are_averaged_by_problem(tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ from llm_as_judge.config import Config
 from llm_as_judge.errors import DataError, ModelError, OutputError
 from llm_as_judge.export.card import model_card
 from llm_as_judge.export.programs import best_programs, write_programs
-from llm_as_judge.intervals import wilson
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.checkpoint import save_checkpoint
 from llm_as_judge.policy.merged import save_base, save_merged
 from llm_as_judge.policy.model import load_policy
 from llm_as_judge.runs.runlog import RunLog
+from llm_as_judge.statistics import wilson
 from llm_as_judge.types import (
     Completion,
     Execution,

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from llm_as_judge.intervals import even_precision, wilson
 from llm_as_judge.judge.calibration import (
     MADE_ACCEPTED,
     Scored,
@@ -18,6 +17,7 @@ from llm_as_judge.judge.calibration import (
     risk_coverage,
 )
 from llm_as_judge.judge.parts import HOLDING, OTHER_NUMBER
+from llm_as_judge.statistics import even_precision, wilson
 
 
 def noisy(n: int, flipped: float, seed: int = 0) -> list[Scored]:

@@ -15,8 +15,8 @@ from evaluation_values import LATE, MENDED, OPEN, WRONG, problem, rollout
 from by_domain import rows_by_domain, runs_of
 from llm_as_judge.accuracy import Accuracy
 from llm_as_judge.errors import DataError
-from llm_as_judge.intervals import wilson
 from llm_as_judge.runs.runlog import RunLog
+from llm_as_judge.statistics import wilson
 from llm_as_judge.types import Group, Program, Reward
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,7 +14,6 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from llm_as_judge.audit.agreement import Interval, kappa_interval, proportion
 from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
 from llm_as_judge.audit.bars import Bar, check_bars
 from llm_as_judge.audit.drift import canaries, case_key
@@ -28,6 +27,7 @@ from llm_as_judge.quoting import beginning
 from llm_as_judge.runs.record import RunKey, RunRecord
 from llm_as_judge.runs.runner import Keep, at_most, fill
 from llm_as_judge.runs.table import Runs
+from llm_as_judge.statistics import Interval, kappa_interval, proportion
 from llm_as_judge.types import Completion, Execution, Program, Rollout, Verdict
 
 Progress = Callable[[int, int], None]

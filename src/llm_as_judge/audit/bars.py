@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from llm_as_judge.audit.agreement import Interval
+from llm_as_judge.statistics import Interval
 
 KAPPA_BARS = {"numeric": 0.98, "hard mathematics": 0.85, "open QA": 0.74, "SQuAD2": 0.90}
 """Least kappa by kind of source; for open QA it is the agreement of human annotators."""

@@ -12,9 +12,9 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Column, Table
 
-from llm_as_judge.audit.agreement import Interval, proportion
 from llm_as_judge.audit.audit import AuditReport
 from llm_as_judge.files import write_text
+from llm_as_judge.statistics import Interval, proportion
 from llm_as_judge.types import to_json
 
 SHOWN_MISTAKES = 8

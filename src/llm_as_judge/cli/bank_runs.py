@@ -24,8 +24,8 @@ from llm_as_judge.evaluation.search.audit import (
     advice,
     audit_of_search,
 )
-from llm_as_judge.evaluation.search.choices import Found
-from llm_as_judge.evaluation.search.halving import Rung
+from llm_as_judge.evaluation.search.choices import SearchResult
+from llm_as_judge.evaluation.search.halving import HalvingRound
 from llm_as_judge.evaluation.search.programs import Programs
 from llm_as_judge.evaluation.search.run import Rows, SearchOptions, expected_runs
 from llm_as_judge.evaluation.search.run import search as fill_and_choose
@@ -86,7 +86,7 @@ def _filled(
     problems: Rows,
     programs: Programs,
     options: SearchOptions,
-) -> Found:
+) -> SearchResult:
     """The choices of a search, which fills ``bank``; a line now and then tells how far it is."""
     pace = Pace("runs", expected_runs(problems, programs, options))
     known = _kept(bank, problems, programs, options)  # of every part, before the first is filled
@@ -98,12 +98,12 @@ def _filled(
             known.add(cell.key)
             (pace.did if now else pace.found)()
 
-    async def job() -> Found:
+    async def job() -> SearchResult:
         async with open_workbench(settings) as bench:
             at_once = settings.workflow.concurrency
             runner = BankRunner(bank, program_runner(bench, bank), at_once, counted)
             return await fill_and_choose(
-                runner, problems, programs, program_options(settings), options, _show_rung
+                runner, problems, programs, program_options(settings), options, _show_round
             )
 
     kept = f"finished runs are kept in {folder}: the same command goes on"
@@ -171,8 +171,8 @@ def say_estimate(
         note("runs that are kept are not made again")
 
 
-def _show_rung(domain: Domain, rung: Rung) -> None:
+def _show_round(domain: Domain, halving_round: HalvingRound) -> None:
     note(
-        f"{domain}: {rung.programs} programs on {rung.problems} problems"
-        + (f" at {rung.draws} draws" if rung.draws > 1 else "")
+        f"{domain}: {halving_round.programs} programs on {halving_round.problems} problems"
+        + (f" at {halving_round.draws} draws" if halving_round.draws > 1 else "")
     )

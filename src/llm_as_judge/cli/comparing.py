@@ -11,7 +11,7 @@ from llm_as_judge.accuracy import Accuracy
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation import compare as comparing
 from llm_as_judge.evaluation.before_after import few_words, sentences, too_few
-from llm_as_judge.evaluation.compare import Comparison, Front, Headroom, p_text
+from llm_as_judge.evaluation.compare import Comparison, Front, OracleGap, p_text
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems, reservations
 from llm_as_judge.types import to_json
 from llm_as_judge.views.console import console, say, say_json
@@ -32,7 +32,7 @@ def compare(
     domains = sorted(set(reference.domains.values())) if by_domain else []
     of_domain = {name: comparing.compare(policies, reference, name) for name in domains}
     front = comparing.pareto_front(policies)
-    room = comparing.headroom(policies, audited=as_json)
+    room = comparing.oracle_gap(policies)
     doubts = reservations(policies)
     tested = {reference.name, *(pair.name for pair in pairs)}
     apart = [c.name for c in policies if c.name not in tested]
@@ -187,7 +187,7 @@ def _open(systems: Sequence[SystemResults], pairs: Sequence[Comparison]) -> list
     return [f"open answers: {counts} ({counted(of_sets)}). {REACH} What to do: {POINTER}", *could]
 
 
-def _remarks(systems: Sequence[SystemResults], front: Front, room: Headroom | None) -> list[str]:
+def _remarks(systems: Sequence[SystemResults], front: Front, room: OracleGap | None) -> list[str]:
     apart = ""
     if front.apart:
         apart = (

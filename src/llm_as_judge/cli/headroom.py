@@ -15,7 +15,7 @@ from llm_as_judge.data.files import own_problems
 from llm_as_judge.data.rows import TABLES
 from llm_as_judge.data.selection import problem_file, without_test_rows
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.compare import headroom as of_results
+from llm_as_judge.evaluation.compare import oracle_gap
 from llm_as_judge.evaluation.layout import full_files
 from llm_as_judge.evaluation.search.audit import FEW_ROWS, TOO_FEW, TRAIN, audited
 from llm_as_judge.evaluation.search.choices import not_graded_by_set
@@ -82,7 +82,7 @@ def _of_folder(folder: Path, settings: Config) -> None:
         one_for = "each domain"
     elif files := sorted(folder.glob("*_results.json")) or full_files(folder, "*/*"):
         systems = [system for system in read_systems(files) if not system.sanity_baseline]
-        compared = of_results(systems)
+        compared = oracle_gap(systems)
         room = compared.audit if compared is not None else None
         reach = compared.if_open_right if compared is not None else None
         open_ = Counter[str]()

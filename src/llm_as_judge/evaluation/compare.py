@@ -14,11 +14,9 @@ from statistics import fmean
 import numpy as np
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.headroom import Headroom as Audit
-from llm_as_judge.evaluation.headroom import Part
-from llm_as_judge.evaluation.headroom import headroom as audit
-from llm_as_judge.evaluation.statistics import holm, paired
+from llm_as_judge.evaluation.headroom import DomainTable, Headroom, headroom
 from llm_as_judge.evaluation.system_results import SystemResults
+from llm_as_judge.statistics import holm, paired
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +200,10 @@ def _widest(systems: Sequence[SystemResults]) -> tuple[list[SystemResults], list
 
 
 @dataclass(frozen=True, slots=True)
-class Headroom:
+class OracleGap:
     """What choosing among the systems could reach: whether there is anything to learn.
 
-    ``by_domain`` and ``by_problem`` are chosen on the rows that they are counted on, which flatters
-    them; ``audit`` has the figures that are not flattered.
+    ``by_domain`` and ``by_problem`` are in-sample; ``audit`` has the cross-validated figures.
     """
 
     problems: int
@@ -221,21 +218,18 @@ class Headroom:
     by_problem: float
     """Accuracy if each problem went to the system that does it best: a bound for any policy that
     writes only these programs."""
-    audit: Audit | None
-    """The same choices made on other problems or draws than they are counted on, and luck's part; of
-    those who take part alone. None where fewer than two do, or nobody asked for it."""
-    if_open_right: Audit | None
+    audit: Headroom | None
+    """The same choices made on other problems or draws than they are counted on; of those who take part
+    alone. None where fewer than two do."""
+    if_open_right: Headroom | None
     """The same, were all open answers right; None where nothing is open."""
 
 
-def headroom(systems: Sequence[SystemResults], *, audited: bool = True) -> Headroom | None:
+def oracle_gap(systems: Sequence[SystemResults]) -> OracleGap | None:
     """None for fewer than two systems, or where on each problem some that take part failed.
 
     Who was evaluated on fewer problems is chosen from where it has answered all that count (of the
     domain, or the one problem). Equals: the one of fewer executor tokens, then the first.
-
-    Args:
-        audited: also make ``audit``, which simulates luck and takes seconds.
     """
     taking, common = _widest(systems)
     if len(systems) < 2 or not common:
@@ -245,16 +239,16 @@ def headroom(systems: Sequence[SystemResults], *, audited: bool = True) -> Headr
     for id_ in common:
         domains[taking[0].domains[id_]].append(id_)
     chosen = {name: _best(systems, ids) for name, ids in domains.items()}
-    return Headroom(
+    return OracleGap(
         len(common),
         best.name,
         fmean(best.right[id_].right for id_ in common),
         {name: system.name for name, system in chosen.items()},
         fmean(chosen[name].right[id_].right for name, ids in domains.items() for id_ in ids),
         fmean(max(c.right[id_].right for c in systems if id_ in c.right) for id_ in common),
-        audit([_part(taking, common)]) if audited else None,
-        audit([_part(taking, common, True)])
-        if audited and any(c.right[id_].open for c in taking for id_ in common)
+        headroom([_table(taking, common)]),
+        headroom([_table(taking, common, True)])
+        if any(c.right[id_].open for c in taking for id_ in common)
         else None,
     )
 
@@ -263,7 +257,9 @@ _LEAST_WHOLE = 0.8
 """Share of the problems that have all their runs, from which the others are left out."""
 
 
-def _part(systems: Sequence[SystemResults], ids: Sequence[str], open_right: bool = False) -> Part:
+def _table(
+    systems: Sequence[SystemResults], ids: Sequence[str], open_right: bool = False
+) -> DomainTable:
     """Verdicts of these systems, none of which failed on these problems. Problems of which a run is
     missing or failed are left out; where they are more than a fifth, or some systems have fewer
     samples than others, each problem's mean stands for one draw."""
@@ -282,7 +278,7 @@ def _part(systems: Sequence[SystemResults], ids: Sequence[str], open_right: bool
     ]
     spent = [[(c.costs.get(id_, c.tokens.get(id_, 0.0)),) for id_ in ids] for c in systems]
     sets = [systems[0].datasets[id_] for id_ in ids]
-    return Part(np.array(right), np.array(spent), sets, [c.calls for c in systems])
+    return DomainTable(np.array(right), np.array(spent), sets, [c.calls for c in systems])
 
 
 def _best(systems: Sequence[SystemResults], ids: Sequence[str]) -> SystemResults:

@@ -11,8 +11,6 @@ All figures are of programs that have run on the same problems at the same draws
   and among those alone that ask once (at least so much).
 - **Text**: the same where the program is chosen by the problem's sentence embedding (ridge and nearest
   neighbors, five folds): what a policy that reads the problem could gain at once.
-- **Luck**: the oracle that a Rasch model expects, in which problems differ in difficulty and programs in
-  ability, and no program suits any problem better than another (:mod:`.luck`).
 """
 
 from __future__ import annotations
@@ -23,10 +21,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from llm_as_judge.evaluation.luck import Luck, expected_oracle
 from llm_as_judge.evaluation.routers import PREDICTORS, Predict, best_predictor
-from llm_as_judge.evaluation.statistics import bootstrap
 from llm_as_judge.runs.table import Array
+from llm_as_judge.statistics import bootstrap
 
 FOLDS = 5
 INTERACTION_POINTS, TEXT_POINTS = 2.0, 0.5
@@ -53,15 +50,13 @@ class Headroom:
     draws: int
     fixed: float
     """One program for all problems of a domain, chosen on other problems."""
-    fixed_flattered: float
+    fixed_in_sample: float
     """Chosen on the problems it is counted on."""
     by_group: float
     """One for each group of problems (data set), chosen on other problems."""
-    by_group_flattered: float
+    by_group_in_sample: float
     oracle: float
-    """Of each problem the program that was luckiest on it."""
-    luck: Luck
-    """The oracle that luck alone would give."""
+    """Of each problem the program that was luckiest on it: an upper bound."""
     interaction: Gain | None
     """By choosing for each problem; None with one draw. Where ``once`` is below it: at most so much."""
     once: Gain | None
@@ -123,24 +118,18 @@ class Headroom:
         return f"{said}. The interval holds 0: more problems or draws must decide."
 
     def lines(self, fixed_for: str | None = None) -> list[str]:
-        """The choices, luck's part and the meaning, a paragraph each.
+        """The choices, their upper bound and the meaning, a paragraph each.
 
         Args:
             fixed_for: what has one program in ``fixed``; None: leaves the choices out, where a table of
-                crossed choices stands beside these lines. They rest on fewer runs, and differ from it.
+                cross-validated choices stands beside these lines. They rest on fewer runs, and differ from it.
         """
         choices = (
             f"Cross-validated: one program for {fixed_for} is right on {_percent(self.fixed)} of the problems, one for "
-            f"each data set on {_percent(self.by_group)}. In-sample: {_percent(self.fixed_flattered)} and "
-            f"{_percent(self.by_group_flattered)}."
+            f"each data set on {_percent(self.by_group)}. In-sample: {_percent(self.fixed_in_sample)} and "
+            f"{_percent(self.by_group_in_sample)}."
         )
-        luck = self.luck
         oracle = f"Upper bound, with the program that did best on each problem: {_percent(self.oracle)} right."
-        if luck.high > luck.low:
-            oracle += (
-                f" Chance gives {_percent(luck.expected)} [{_percent(luck.low)}, {_percent(luck.high)}] where no "
-                "program suits one problem more than another."
-            )
         return [*([choices] if fixed_for else []), oracle, self.words]
 
     def if_open_right(self, other: Headroom, fixed_for: str) -> str:
@@ -170,7 +159,7 @@ def _points(gain: Gain) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DomainTable:
     """Programs and problems of one domain."""
 
     right_JPD: Array
@@ -184,7 +173,7 @@ class Part:
     """Sentence embeddings of unit length."""
 
 
-def headroom(parts: Sequence[Part], seed: int = 0) -> Headroom | None:
+def headroom(parts: Sequence[DomainTable], seed: int = 0) -> Headroom | None:
     """All parts together, each problem weighing the same; None where there is nothing to choose.
 
     Raises:
@@ -205,8 +194,10 @@ def headroom(parts: Sequence[Part], seed: int = 0) -> Headroom | None:
     def over_parts(of: Callable[[int], Array]) -> Array:
         return np.concatenate([of(n) for n in range(len(parts))])
 
-    def fixed(labels: list[npt.NDArray[np.intp]], crossed: bool) -> float:
-        return float(over_parts(lambda n: _fixed(means[n], labels[n], folds[n], crossed)).mean())
+    def fixed(labels: list[npt.NDArray[np.intp]], cross_validated: bool) -> float:
+        return float(
+            over_parts(lambda n: _fixed(means[n], labels[n], folds[n], cross_validated)).mean()
+        )
 
     def gain(of: Callable[[int], Array]) -> Gain:
         found = over_parts(of)
@@ -222,18 +213,10 @@ def headroom(parts: Sequence[Part], seed: int = 0) -> Headroom | None:
         programs=sum(len(part.right_JPD) for part in parts),
         draws=draws,
         fixed=fixed(together, True),
-        fixed_flattered=fixed(together, False),
+        fixed_in_sample=fixed(together, False),
         by_group=fixed(groups, True),
-        by_group_flattered=fixed(groups, False),
+        by_group_in_sample=fixed(groups, False),
         oracle=float(over_parts(lambda n: parts[n].right_JPD.mean(axis=2).max(axis=0)).mean()),
-        luck=expected_oracle(
-            [
-                part.right_JPD[:, group == g]
-                for part, group in zip(parts, groups, strict=True)
-                for g in range(group.max() + 1)
-            ],
-            seed,
-        ),
         interaction=(
             gain(lambda n: _split_half(parts[n], groups[n], folds[n])) if draws > 1 else None
         ),
@@ -258,7 +241,7 @@ def _folds(groups_P: Sequence[str], seed: int) -> npt.NDArray[np.intp]:
     return folds
 
 
-def _tie_broken(part: Part) -> Array:
+def _tie_broken(part: DomainTable) -> Array:
     """(J, P) mean right, less so little for cost that it decides between equals alone."""
     cost = part.cost_JPD.mean(axis=2)
     most = float(np.abs(cost).max()) or 1.0
@@ -279,13 +262,16 @@ def _group_means(
 
 
 def _fixed(
-    values_JP: Array, groups_P: npt.NDArray[np.intp], folds_P: npt.NDArray[np.intp], crossed: bool
+    values_JP: Array,
+    groups_P: npt.NDArray[np.intp],
+    folds_P: npt.NDArray[np.intp],
+    cross_validated: bool,
 ) -> Array:
     """(P,) of the program chosen for the problem's group, on other folds or on all problems."""
     found = np.zeros(values_JP.shape[1])
     for fold in np.unique(folds_P):
         mine = folds_P == fold
-        others = ~mine if crossed and (~mine).any() else np.ones_like(mine)
+        others = ~mine if cross_validated and (~mine).any() else np.ones_like(mine)
         best = _group_means(values_JP, groups_P, others).argmax(axis=0)
         found[mine] = values_JP[best[mine], mine]
     return found
@@ -297,11 +283,11 @@ def _centred(values_JP: Array, means_JP: Array) -> Array:
     return np.asarray(left - left.mean(axis=0, keepdims=True))
 
 
-def _once(part: Part) -> list[int]:
+def _once(part: DomainTable) -> list[int]:
     return [j for j, calls in enumerate(part.calls_J) if calls <= ONCE]
 
 
-def _asking_once(part: Part) -> Part:
+def _asking_once(part: DomainTable) -> DomainTable:
     """The programs of a part whose draws share no reply; its first program where there is none."""
     once = _once(part) or [0]
     return replace(
@@ -312,7 +298,9 @@ def _asking_once(part: Part) -> Part:
     )
 
 
-def _split_half(part: Part, groups_P: npt.NDArray[np.intp], folds_P: npt.NDArray[np.intp]) -> Array:
+def _split_half(
+    part: DomainTable, groups_P: npt.NDArray[np.intp], folds_P: npt.NDArray[np.intp]
+) -> Array:
     """(P,) right on one half of the draws by the choice on the other half, less that of the group's
     program; the mean of both directions."""
     draws = part.right_JPD.shape[2]

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from llm_as_judge.accuracy import Accuracy, Right, accuracy, balanced_accuracy, right_of
-from llm_as_judge.evaluation.statistics import (
+from llm_as_judge.grading.squad import prediction, span_scores
+from llm_as_judge.statistics import (
     bootstrap,
     pass_at_k,
     share_interval,
 )
-from llm_as_judge.grading.squad import prediction, span_scores
 from llm_as_judge.types import Execution, Group, Problem, Rollout
 
 Metrics = dict[str, float | None]

@@ -38,7 +38,7 @@ from llm_as_judge.evaluation.program_runs import (
 )
 from llm_as_judge.evaluation.recorded_quickstart import RECORDED, grade_recorded, shipped_recording
 from llm_as_judge.evaluation.results import write_results
-from llm_as_judge.evaluation.search.choices import DOMAIN, Found, search_choices
+from llm_as_judge.evaluation.search.choices import DOMAIN, SearchResult, search_choices
 from llm_as_judge.evaluation.search.programs import shipped
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.files import write_text
@@ -223,14 +223,14 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
         await runner.fill(all_runs(programs[domain], seen, 1))
         return programs[domain]
 
-    async def job(bank: Bank) -> Found:
+    async def job(bank: Bank) -> SearchResult:
         async with open_workbench(settings) as bench:
             at_once = settings.workflow.concurrency
             runner = BankRunner(bank, program_runner(bench, bank), at_once, ran)
             return await search_choices(runner, rows, everybody, draws=1, seed=0)
 
     with Bank.writing(place, conditions(settings)) as bank:
-        found: Found = work(job(bank))
+        found: SearchResult = work(job(bank))
     for domain in rows:
         program = found.chosen(DOMAIN, domain, "high").programs[domain]
         write_text(folder / f"{domain}.py", program.text)

@@ -19,8 +19,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from llm_as_judge.intervals import even_precision, wilson
 from llm_as_judge.judge.parts import CHOICE, HOLDING, NEVER_ACCEPTED
+from llm_as_judge.statistics import even_precision, wilson
 
 
 @dataclass(frozen=True, slots=True)

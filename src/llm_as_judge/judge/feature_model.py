@@ -20,9 +20,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.files import write_text
-from llm_as_judge.intervals import even_precision, wilson
 from llm_as_judge.judge.features import NAMES, features
 from llm_as_judge.refused import place_and_reason
+from llm_as_judge.statistics import even_precision, wilson
 from llm_as_judge.types import Problem
 
 FEATURES_FILE = "features.json"

@@ -11,10 +11,10 @@ from llm_as_judge.views.open_answers import open_runs
 from llm_as_judge.views.tables import show_table
 
 if TYPE_CHECKING:
-    from llm_as_judge.evaluation.search.choices import Found, Score
+    from llm_as_judge.evaluation.search.choices import Score, SearchResult
 
 
-def show_found(found: Found, budget: Budget | None = None) -> None:
+def show_found(found: SearchResult, budget: Budget | None = None) -> None:
     """One row for each choice; a budget is named where the choice depends on it.
 
     Args:
@@ -26,9 +26,9 @@ def show_found(found: Found, budget: Budget | None = None) -> None:
     for choice in choices:
         same = (
             short[choice.name],
-            right_text(choice.crossed),
-            cost_text(choice.crossed),
-            f"{100 * choice.flattered.right:.1f}",
+            right_text(choice.cross_validated),
+            cost_text(choice.cross_validated),
+            f"{100 * choice.in_sample.right:.1f}",
         )
         chosen = budgets.setdefault((choice.scope, choice.of), {})
         chosen.setdefault(same, []).append(choice.budget)
@@ -63,7 +63,7 @@ def _row_name(scope: str, of: str) -> str:
     return f"all {of}" if scope == "domain" else of
 
 
-def _reading(found: Found, by_budget: bool) -> list[str]:
+def _reading(found: SearchResult, by_budget: bool) -> list[str]:
     """What the columns are, and what the runs cost, a line each."""
     columns = (
         "right, cost: cross-validated over five folds of the rows. in-sample: on the rows of the choice, "

@@ -9,11 +9,11 @@ from statistics import fmean
 import numpy as np
 
 from llm_as_judge.accuracy import Right
-from llm_as_judge.evaluation.headroom import Headroom, Part, headroom
-from llm_as_judge.evaluation.search.choices import DOMAIN, Found
+from llm_as_judge.evaluation.headroom import DomainTable, Headroom, headroom
+from llm_as_judge.evaluation.search.choices import DOMAIN, SearchResult
 from llm_as_judge.evaluation.search.halving import mean_of_draws
-from llm_as_judge.evaluation.statistics import paired
 from llm_as_judge.runs.table import Bank, Table
+from llm_as_judge.statistics import paired
 from llm_as_judge.types import DOMAINS, Budget
 
 Vectors = Mapping[str, Sequence[float]]
@@ -42,12 +42,17 @@ def audited(
         found = np.array([vectors[p.id] for p in whole.problems]) if vectors and known else None
         calls_J = [float(calls_PD.mean()) if calls_PD.size else 0.0 for calls_PD in whole.calls_JPD]
         right_JPD = whole.right_JPD + whole.open_JPD if open_right else whole.right_JPD
-        parts.append(Part(right_JPD, whole.cost_JPD, whole.sets, calls_J, found))
+        parts.append(DomainTable(right_JPD, whole.cost_JPD, whole.sets, calls_J, found))
     return headroom(parts, seed)
 
 
 def audit_of_search(
-    found: Found, bank: Bank, draws: int, vectors: Vectors | None, *, open_right: bool = False
+    found: SearchResult,
+    bank: Bank,
+    draws: int,
+    vectors: Vectors | None,
+    *,
+    open_right: bool = False,
 ) -> Headroom | None:
     """Of a search's finalists, on the problems that it chose on. See :func:`audited`."""
     keys = [p.key for programs in found.finalists.values() for p in programs]
@@ -67,10 +72,12 @@ class Advice:
     reason: str
 
 
-def advice(found: Found, room: Headroom | None, bank: Bank, draws: int, budget: Budget) -> Advice:
-    """By the crossed figures, from 30 rows on: training where programs suit problems; else the best fixed program where
+def advice(
+    found: SearchResult, room: Headroom | None, bank: Bank, draws: int, budget: Budget
+) -> Advice:
+    """By the cross_validated figures, from 30 rows on: training where programs suit problems; else the best fixed program where
     it is shown to be better than a direct call; else nothing."""
-    chosen = found.crossed[DOMAIN, budget]
+    chosen = found.cross_validated[DOMAIN, budget]
     plain = _plain(bank, draws)
     ids = [id_ for id_ in chosen if id_ in plain]
     names, several = _named(found, budget)
@@ -101,7 +108,7 @@ def advice(found: Found, room: Headroom | None, bank: Bank, draws: int, budget: 
     return Advice("no room", said)
 
 
-def _named(found: Found, budget: Budget) -> tuple[str, bool]:
+def _named(found: SearchResult, budget: Budget) -> tuple[str, bool]:
     """(``direct``, or ``cot for math, direct for qa``; whether it is several)"""
     domains: dict[str, list[str]] = {}
     for choice in found.choices:

@@ -1,7 +1,7 @@
 """The best fixed program for everything, for each domain and for each data set, at each budget.
 
-A figure of a program on the rows that it was chosen on flatters it: of many programs that are equally
-good one is lucky on those rows. So every figure stands twice: flattered, and crossed: the whole
+In-sample, on the rows of the choice, a figure is too high: of many programs that are equally
+good one is lucky on those rows. So every figure stands twice: in-sample, and cross-validated: the whole
 search is done again without a fifth of the problems, and what it then chooses is scored on them.
 """
 
@@ -74,9 +74,9 @@ class Choice:
     budget: Budget
     programs: Mapping[Domain, BankProgram]
     """One, or for everything one for each domain, of one name."""
-    flattered: Score
+    in_sample: Score
     """On the problems that it was chosen on."""
-    crossed: Score
+    cross_validated: Score
     """Of what the same search chooses without them."""
 
     @property
@@ -85,33 +85,22 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
-    """All problems, each with the program that its scope has at a budget."""
-
-    scope: str
-    budget: Budget
-    flattered: Score
-    crossed: Score
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a search found."""
 
     choices: tuple[Choice, ...]
-    ladder: tuple[Ladder, ...]
     finalists: Mapping[Domain, tuple[BankProgram, ...]]
     chosen_on: tuple[str, ...]
     """Ids of the problems."""
     search_cost: float
     """In written tokens of the runs that the search asked for, kept ones too."""
     search_runs: int
-    crossed: Mapping[tuple[str, Budget], Mapping[str, Outcome]]
-    """By scope and budget the crossed outcome of each problem."""
+    cross_validated: Mapping[tuple[str, Budget], Mapping[str, Outcome]]
+    """By scope and budget the cross-validated outcome of each problem."""
     measuring_cost: float
-    """The same of what the crossed figures needed besides."""
+    """The same of what cross-validation needed besides."""
     measuring_runs: int
-    """Runs that were made for the crossed figures; what else they needed was there."""
+    """Runs that were made for cross-validation; what else they needed was there."""
     not_graded: Mapping[str, int]
     """By data set, the runs asked for whose answers were left open."""
 
@@ -126,7 +115,7 @@ async def search_choices(
     *,
     draws: int,
     seed: int,
-) -> Found:
+) -> SearchResult:
     """
     Args:
         finalists: the search of one domain; called once for all its problems, and once for those
@@ -137,8 +126,8 @@ async def search_choices(
     whole = {d: list(await finalists(runner, d, rows)) for d, rows in problems.items()}
     tables = {d: _table(runner, whole[d], rows, draws) for d, rows in problems.items()}
     chosen = _choose(tables)
-    flattered = _outcomes(tables, chosen)
-    crossed: dict[tuple[str, Budget], dict[str, Outcome]] = {key: {} for key in flattered}
+    in_sample = _outcomes(tables, chosen)
+    cross_validated: dict[tuple[str, Budget], dict[str, Outcome]] = {key: {} for key in in_sample}
     measuring, made = 0.0, 0
     for fold in range(FOLDS):
         inside, outside = _split(problems, fold, seed)
@@ -153,20 +142,16 @@ async def search_choices(
             await again.fill(all_runs(needed.values(), rows, draws))
         scored = {d: _table(again, kept[d], rows, draws) for d, rows in held.items()}
         for key, outcomes in _outcomes(scored, picked).items():
-            crossed[key].update(outcomes)
+            cross_validated[key].update(outcomes)
         measuring += again.cost
         made += again.ran
-    return Found(
-        tuple(_as_choices(tables, chosen, flattered, crossed)),
-        tuple(
-            Ladder(scope, budget, _score(flattered[scope, budget]), _score(crossed[scope, budget]))
-            for scope, budget in flattered
-        ),
+    return SearchResult(
+        tuple(_as_choices(tables, chosen, in_sample, cross_validated)),
         {d: tuple(found) for d, found in whole.items()},
         tuple(problem.id for rows in problems.values() for problem in rows),
         runner.cost,
         len(runner.asked),
-        crossed,
+        cross_validated,
         measuring,
         made,
         not_graded_by_set(runner.bank, runner.asked),
@@ -292,8 +277,8 @@ def _score(outcomes: Mapping[str, Outcome]) -> Score:
 def _as_choices(
     tables: Mapping[Domain, Table],
     chosen: Chosen,
-    flattered: Mapping[tuple[str, Budget], Mapping[str, Outcome]],
-    crossed: Mapping[tuple[str, Budget], Mapping[str, Outcome]],
+    in_sample: Mapping[tuple[str, Budget], Mapping[str, Outcome]],
+    cross_validated: Mapping[tuple[str, Budget], Mapping[str, Outcome]],
 ) -> list[Choice]:
     everywhere = {p.id: p for table in tables.values() for p in table.problems}
     found = []
@@ -314,8 +299,8 @@ def _as_choices(
                 of,
                 budget,
                 programs,
-                part(flattered[scope, budget]),
-                part(crossed[scope, budget]),
+                part(in_sample[scope, budget]),
+                part(cross_validated[scope, budget]),
             )
         )
     return found

@@ -25,13 +25,13 @@ from llm_as_judge.types import Problem
 FINALISTS = 8
 """Programs that run on every problem at every draw."""
 FEWEST_PROBLEMS = 6
-"""Of the first rung; fewer tell nothing apart."""
+"""Of the first halving_round; fewer tell nothing apart."""
 ALWAYS_KEPT = ("direct", "cot")
 """What everybody compares with runs to the end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class HalvingRound:
     """One round of a halving."""
 
     programs: int
@@ -39,18 +39,20 @@ class Rung:
     draws: int
 
 
-def rungs(programs: int, problems: int, draws: int, finalists: int = FINALISTS) -> list[Rung]:
+def halving_rounds(
+    programs: int, problems: int, draws: int, finalists: int = FINALISTS
+) -> list[HalvingRound]:
     """How many programs run on how many problems, round by round; the last is of the finalists."""
     rounds = max(0, math.ceil(math.log2(programs / finalists))) if programs > finalists else 0
     found = [
-        Rung(
+        HalvingRound(
             math.ceil(programs / 2**r),
             min(problems, max(FEWEST_PROBLEMS, math.ceil(problems / 2 ** (rounds - r)))),
             1,
         )
         for r in range(rounds)
     ]
-    return [*found, Rung(min(programs, finalists), problems, draws)]
+    return [*found, HalvingRound(min(programs, finalists), problems, draws)]
 
 
 async def halve(
@@ -61,7 +63,7 @@ async def halve(
     draws: int,
     seed: int,
     budget: float | None = None,
-    on_rung: Callable[[Rung], None] | None = None,
+    on_round: Callable[[HalvingRound], None] | None = None,
 ) -> list[BankProgram]:
     """The finalists of one domain, which have run on all ``problems`` at every draw.
 
@@ -74,16 +76,16 @@ async def halve(
     ordered = mixed_order(problems, seed)
     racing, seen = list(programs), ordered[:0]
     spent_before = runner.cost
-    for rung in rungs(len(racing), len(ordered), draws):
+    for halving_round in halving_rounds(len(racing), len(ordered), draws):
         rest = None if budget is None else budget - (runner.cost - spent_before)
-        most = _affordable(runner, rung, rest)
-        if seen and len(racing) > min(rung.programs, most):
-            racing = _best(runner, racing, seen, min(rung.programs, most))
-        seen = ordered[: rung.problems]
-        taking = Rung(len(racing), rung.problems, rung.draws)
-        if on_rung is not None:
-            on_rung(taking)
-        await runner.fill(all_runs(racing, seen, rung.draws))
+        most = _affordable(runner, halving_round, rest)
+        if seen and len(racing) > min(halving_round.programs, most):
+            racing = _best(runner, racing, seen, min(halving_round.programs, most))
+        seen = ordered[: halving_round.problems]
+        taking = HalvingRound(len(racing), halving_round.problems, halving_round.draws)
+        if on_round is not None:
+            on_round(taking)
+        await runner.fill(all_runs(racing, seen, halving_round.draws))
     return racing
 
 
@@ -123,11 +125,11 @@ def mean_of_problems(values_JP: Array) -> Array:
     return np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)
 
 
-def _affordable(runner: BankRunner, rung: Rung, rest: float | None) -> int:
+def _affordable(runner: BankRunner, halving_round: HalvingRound, rest: float | None) -> int:
     if rest is None or not runner.asked:
-        return rung.programs
+        return halving_round.programs
     mean = runner.cost / len(runner.asked)
-    return max(1, int(rest / max(mean * rung.problems * rung.draws, 1e-9)))
+    return max(1, int(rest / max(mean * halving_round.problems * halving_round.draws, 1e-9)))
 
 
 def _best(

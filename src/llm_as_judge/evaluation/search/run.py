@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.program_runs import BankRunner, all_runs
-from llm_as_judge.evaluation.search.choices import Found, search_choices
-from llm_as_judge.evaluation.search.halving import Rung, halve, rungs
+from llm_as_judge.evaluation.search.choices import SearchResult, search_choices
+from llm_as_judge.evaluation.search.halving import HalvingRound, halve, halving_rounds
 from llm_as_judge.evaluation.search.programs import Programs, widened
 from llm_as_judge.runs.table import BankProgram
 from llm_as_judge.types import Domain, Problem
@@ -63,7 +63,8 @@ def expected_runs(problems: Rows, programs: Programs, options: SearchOptions) ->
             continue
         count = max(known, options.count)
         found += sum(
-            r.programs * r.problems * r.draws for r in rungs(count, len(rows), options.draws)
+            r.programs * r.problems * r.draws
+            for r in halving_rounds(count, len(rows), options.draws)
         )
     return found
 
@@ -74,12 +75,12 @@ async def search(
     programs: Programs,
     limits: ProgramOptions,
     options: SearchOptions,
-    on_rung: Callable[[Domain, Rung], None],
-) -> Found:
+    on_round: Callable[[Domain, HalvingRound], None],
+) -> SearchResult:
     """
     Args:
         programs: that every search begins with, by domain.
-        on_rung: told of each round of the search on all rows.
+        on_round: told of each round of the search on all rows.
     Raises:
         DataError: a domain with fewer than two problems.
         BudgetError, EndpointError: see :meth:`BankRunner.fill`.
@@ -108,7 +109,7 @@ async def search(
             draws=options.draws,
             seed=options.seed,
             budget=options.cost,
-            on_rung=(lambda rung: on_rung(domain, rung)) if first else None,
+            on_round=(lambda halving_round: on_round(domain, halving_round)) if first else None,
         )
 
     return await search_choices(runner, problems, finalists, draws=options.draws, seed=options.seed)

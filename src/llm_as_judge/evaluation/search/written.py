@@ -4,7 +4,7 @@ OUT/DOMAIN.py                     the best of each domain at the configured budg
 OUT/BUDGET/DOMAIN.py              the same at each budget: low, middle, high
 OUT/BUDGET/everything/DOMAIN.py   one name for all domains
 OUT/BUDGET/sets/SET.py            the best of each data set
-OUT/report.json                   every figure, crossed and flattered
+OUT/report.json                   every figure, cross-validated and in-sample
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.evaluation.headroom import Headroom
-from llm_as_judge.evaluation.search.choices import DOMAIN, EVERYTHING, Choice, Found, Score
+from llm_as_judge.evaluation.search.choices import DOMAIN, EVERYTHING, Choice, Score, SearchResult
 from llm_as_judge.files import write_text
 from llm_as_judge.types import Budget, to_json
 
 REPORT = "report.json"
 
 
-def write_found(found: Found, out: Path, budget: Budget, room: Headroom | None) -> None:
+def write_found(found: SearchResult, out: Path, budget: Budget, room: Headroom | None) -> None:
     """
     Args:
         budget: of the programs that stand in ``out`` itself.
@@ -46,7 +46,7 @@ def _paths(choice: Choice, domain: str, out: Path, budget: Budget) -> list[Path]
     return [folder / "sets" / f"{choice.of}.py"]
 
 
-def as_json(found: Found, room: Headroom | None) -> dict[str, Any]:
+def as_json(found: SearchResult, room: Headroom | None) -> dict[str, Any]:
     """The figures as plain data; a mean of nothing is null."""
     return {
         "choices": [
@@ -56,19 +56,10 @@ def as_json(found: Found, room: Headroom | None) -> dict[str, Any]:
                 "budget": choice.budget,
                 "name": choice.name,
                 "programs": {d: p.key for d, p in choice.programs.items()},
-                "crossed": _score(choice.crossed),
-                "flattered": _score(choice.flattered),
+                "cross_validated": _score(choice.cross_validated),
+                "in_sample": _score(choice.in_sample),
             }
             for choice in found.choices
-        ],
-        "ladder": [
-            {
-                "scope": step.scope,
-                "budget": step.budget,
-                "crossed": _score(step.crossed),
-                "flattered": _score(step.flattered),
-            }
-            for step in found.ladder
         ],
         "finalists": {d: [p.name for p in programs] for d, programs in found.finalists.items()},
         "search_cost": round(found.search_cost, 1),

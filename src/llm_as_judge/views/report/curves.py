@@ -13,8 +13,8 @@ from statistics import fmean, stdev
 
 from llm_as_judge.accuracy import Right
 from llm_as_judge.accuracy import accuracy as of_problems
-from llm_as_judge.intervals import wilson
 from llm_as_judge.runs.rundir import finite
+from llm_as_judge.statistics import share_interval
 from llm_as_judge.types import DOMAINS
 from llm_as_judge.views.report.rollouts import StepSums
 
@@ -66,11 +66,6 @@ def pool(sums: Mapping[int, StepSums], max_bins: int = MAX_BINS) -> list[Bin]:
     return bins
 
 
-def share(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean of one value in 0..1 a problem, with its Wilson interval over problems; n >= 1."""
-    return fmean(values), *wilson(math.fsum(values), len(values))
-
-
 def right_shares(sums: StepSums, domain: str = "all") -> list[Right]:
     """Of each problem that has a verdict."""
     return [
@@ -105,7 +100,8 @@ def program_shares(bins: Sequence[Bin]) -> list[Series]:
     full = [item for item in bins if item.sums.count]
     valid = [[p.valid / p.count for p in item.sums.problems.values()] for item in full]
     points = (
-        Point(item.x, *share(values), len(values)) for item, values in zip(full, valid, strict=True)
+        Point(item.x, fmean(values), *share_interval(values), len(values))
+        for item, values in zip(full, valid, strict=True)
     )
     return [
         Series("strictly valid", tuple(points)),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_as_judge.accuracy import Right
-from llm_as_judge.evaluation.statistics import (
+from llm_as_judge.statistics import (
     bootstrap,
     detectable,
     difference_interval,
@@ -21,8 +21,8 @@ from llm_as_judge.evaluation.statistics import (
     paired_p,
     pass_at_k,
     share_interval,
+    wilson,
 )
-from llm_as_judge.intervals import wilson
 
 
 # --------------------------------------------------------------------------------------- bootstrap

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.intervals import even_precision, wilson
+from llm_as_judge.statistics import even_precision, wilson
 
 
 def test_half_of_four_by_hand() -> None:

@@ -1,26 +1,94 @@
-"""Intervals of means and tests of differences, one value a problem.
+"""Statistics: intervals of shares, means and differences, paired tests, agreement, pass@k.
 
 One problem is the unit everywhere: several samples of one problem are averaged first, because
-they are not independent.
+they are not independent. numpy and scipy are loaded where they are used: most verbs show no figure.
 """
 
 from __future__ import annotations
 
 import math
+import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean
+from typing import NamedTuple
 
-import numpy as np
-
-from llm_as_judge.accuracy import Right
-from llm_as_judge.intervals import wilson
-
+_NORMAL = NormalDist()
 RESAMPLES = 5_000
 """Of a bootstrap: the ends of a 95 % interval then stand on 125 resamples each."""
 _Z_POWER_80 = 1.959964 + 0.841621
 """Normal quantiles of 97.5 % (two-sided 5 %) and 80 %."""
 _VALUES_AT_ONCE = 4_000_000
+
+
+class Right(NamedTuple):
+    """One problem: shares of its runs, 0..1."""
+
+    right: float
+    open: float = 0.0
+
+    @property
+    def most(self) -> float:
+        """Share of right ones, were all open ones right."""
+        return min(1.0, self.right + self.open)
+
+
+# ------------------------------------------------------------------------------- shares and means
+def wilson(successes: float, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson score interval of a share; (0, 1) without trials.
+
+    Args:
+        successes: a whole number, or the sum of ``trials`` values in 0..1: such a value varies at
+            most as much as a yes or no of the same mean, so the interval is then no narrower than
+            it should be.
+
+    Source: Wilson 1927, https://doi.org/10.1080/01621459.1927.10502953.
+    Raises:
+        ValueError: successes outside 0..trials.
+    """
+    if not 0 <= successes <= trials:
+        raise ValueError(f"{successes} successes of {trials} trials")
+    if trials == 0:
+        return 0.0, 1.0
+    share, z = successes / trials, _NORMAL.inv_cdf((1 + confidence) / 2)
+    center = share + z * z / (2 * trials)
+    spread = z * math.sqrt((share * (1 - share) + z * z / (4 * trials)) / trials)
+    whole = 1 + z * z / trials
+    # With 12 digits the ends, 0 of n and n of n, are exact; "-0.0" is no end.
+    return max(0.0, round((center - spread) / whole, 12)), round((center + spread) / whole, 12)
+
+
+def even_precision(right: int, of_right: int, wrong: int, of_wrong: int) -> float:
+    """Lower end of the 95 % interval of a precision, if right and wrong answers were equally many.
+
+    The precision is r / (r + w), where r is the share of right answers that are taken and w that of
+    wrong ones. It does not depend on how many of each there happen to be, as the usual precision does.
+
+    Args:
+        right, wrong: taken answers, of ``of_right`` and ``of_wrong``.
+    Returns:
+        0..1; 0 where no right one is taken.
+
+    Source: the Wilson intervals of both shares, joined for the ratio w / r (MOVER: Donner and Zou
+    2012, https://doi.org/10.1177/0962280210383082).
+    """
+    least, most = wilson(right, of_right)[0], wilson(wrong, of_wrong)[1]
+    if least <= 0:
+        return 0.0
+    r, w = right / of_right, (wrong / of_wrong if of_wrong else 1.0)
+    below = least * (2 * r - least)
+    root = math.sqrt(max(0.0, (w * r) ** 2 - most * (2 * w - most) * below))
+    return round(1 / (1 + (w * r + root) / below), 12)
+
+
+def share_interval(values: Sequence[float]) -> tuple[float, float]:
+    """95 % Wilson interval of the mean of ``values``, each in 0..1; (0, 1) of none.
+
+    Of several samples or seeds a problem it is wider than it need be, never narrower, and it has
+    a width where all values are equal.
+    """
+    return wilson(math.fsum(values), len(values))
 
 
 def bootstrap(
@@ -36,27 +104,21 @@ def bootstrap(
     """
     if not values:
         raise ValueError("an interval of no values")
+    import numpy as np
+
     data = np.asarray(values, dtype=np.float64)
-    random = np.random.default_rng(seed)
+    generator = np.random.default_rng(seed)
     at_once = max(1, _VALUES_AT_ONCE // len(data))
     means: list[float] = []
     while len(means) < resamples:
         rows = min(at_once, resamples - len(means))
-        means.extend(data[random.integers(0, len(data), (rows, len(data)))].mean(axis=1))
+        means.extend(data[generator.integers(0, len(data), (rows, len(data)))].mean(axis=1))
     tail = (1 - confidence) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return float(low), float(high)
 
 
-def share_interval(values: Sequence[float]) -> tuple[float, float]:
-    """95 % Wilson interval of the mean of ``values``, each in 0..1; (0, 1) of none.
-
-    Of several samples or seeds a problem it is wider than it need be, never narrower, and it has
-    a width where all values are equal.
-    """
-    return wilson(math.fsum(values), len(values))
-
-
+# ------------------------------------------------------------------------------- paired differences
 def difference_interval(
     differences: Sequence[float], confidence: float = 0.95
 ) -> tuple[float, float]:
@@ -143,6 +205,8 @@ def paired_p(differences: Sequence[float]) -> float:
     """
     if not differences:
         raise ValueError("the test of no differences")
+    import numpy as np
+
     data = np.asarray(differences, dtype=np.float64)
     if np.isin(data, (-1.0, 0.0, 1.0)).all():
         return mcnemar(int((data > 0).sum()), int((data < 0).sum()))
@@ -228,3 +292,60 @@ def pass_at_k(samples: int, correct: int, k: int) -> float:
     if not (1 <= k <= samples and 0 <= correct <= samples):
         raise ValueError(f"pass@{k} of {correct} right in {samples}")
     return 1 - math.comb(samples - correct, k) / math.comb(samples, k)
+
+
+# ----------------------------------------------------------------------------------------- agreement
+Pair = tuple[bool, bool]
+"""(verdict, label) of one graded case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its 95 % interval; ``value`` None where nothing was seen."""
+
+    value: float | None
+    low: float
+    high: float
+    n: int
+
+
+def proportion(successes: int, n: int) -> Interval:
+    """A share with its Wilson interval; (0, 1) if n is 0."""
+    return Interval(successes / n if n else None, *wilson(successes, n), n)
+
+
+def cohen_kappa(pairs: Sequence[Pair]) -> float | None:
+    """Agreement beyond chance, -1..1; None if verdicts or labels never vary.
+
+    Source: Cohen (1960), Educ. Psychol. Meas. 20, 37-46.
+    """
+    return _kappa(Counter(pairs))
+
+
+def _kappa(cells: Counter[Pair]) -> float | None:
+    n = cells.total()
+    if n == 0:
+        return None
+    agreed = (cells[True, True] + cells[False, False]) / n
+    said = (cells[True, True] + cells[True, False]) / n
+    was = (cells[True, True] + cells[False, True]) / n
+    chance = said * was + (1 - said) * (1 - was)
+    return None if chance == 1 else (agreed - chance) / (1 - chance)
+
+
+def kappa_interval(pairs: Sequence[Pair], seed: int = 0, draws: int = 1000) -> Interval:
+    """Kappa with a percentile bootstrap interval over cases."""
+    value = cohen_kappa(pairs)
+    if value is None:
+        return Interval(None, -1.0, 1.0, len(pairs))
+    rng = random.Random(seed)
+    cells = Counter(pairs)
+    kinds, weights = list(cells), list(cells.values())
+    resampled = sorted(
+        kappa
+        for _ in range(draws)
+        if (kappa := _kappa(Counter(rng.choices(kinds, weights, k=len(pairs))))) is not None
+    )
+    low = resampled[int(0.025 * (len(resampled) - 1))]
+    high = resampled[int(0.975 * (len(resampled) - 1))]
+    return Interval(value, low, high, len(pairs))

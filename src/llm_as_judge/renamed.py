@@ -16,7 +16,6 @@ from llm_as_judge.errors import ConfigError
 KEYS: Mapping[str, str] = {
     "judge.max_abstained_share": "judge.max_abstained_fraction",
     "judge.max_ungraded_share": "judge.max_ungraded_fraction",
-    "judge.second_share": "judge.second_fraction",
     "models.licence": "models.license",
     "sampling.rows_at_once": "sampling.generation_batch_size",
     "training.aggregate": "training.loss_aggregation",
@@ -30,7 +29,15 @@ KEYS: Mapping[str, str] = {
     "training.scale": "training.advantage_norm",
 }
 """Keys of the configuration; ``models``: of an entry of models.yaml."""
-GONE = ("data.bank", "policy.price", "policy.reader", "sampling.constrained")
+GONE = (
+    "data.bank",
+    "judge.second_fraction",
+    "judge.second_model",
+    "judge.second_share",
+    "policy.price",
+    "policy.reader",
+    "sampling.constrained",
+)
 """Keys that say nothing any more."""
 
 RECORDED: Mapping[str, str] = {

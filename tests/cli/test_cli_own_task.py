@@ -365,8 +365,6 @@ def test_an_address_is_an_executor_of_any_configuration() -> None:
     endpoint = load_endpoints()[config.executor.model]
     assert (endpoint.model_name, endpoint.base_url) == ("some/model:7b", "http://127.0.0.1:9/v1")
     assert ADDRESS not in list(load_endpoints())
-    assert config.judge.second_model is None
-    assert config.judge.second_model not in load_endpoints()
 
 
 # ------------------------------------------------------------------------------------ what it checks

@@ -115,13 +115,13 @@ def test_every_place_of_a_model_takes_hub_ids_and_paths(
     monkeypatch.chdir(tmp_path)
     text = (
         'model_name: "Qwen/Qwen2.5-7B-Instruct"\naflow_executor_model: openai/gpt-oss-120b\n'
-        "judge: {model: ./small.gguf, second_model: Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF}\n"
+        "judge: {model: Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF}\n"
         "experience_buffer: {embedder: sentence-transformers/all-MiniLM-L6-v2}\n"
     )
     config = load_config(yaml_file(tmp_path, text))
     assert config.policy.name == "qwen25-7b"
     assert config.executor.model == "gpt-oss-120b"
-    assert (config.judge.model, config.judge.second_model) == (str(file), "qwen25-coder-0.5b")
+    assert config.judge.model == "qwen25-coder-0.5b"
     assert config.experience.embedder == "all-minilm-l6-v2"
     flat = load_config(overrides=["strategy_model=Qwen/Qwen3-8B", "executor.model=small.gguf"])
     assert (flat.policy.name, flat.executor.model) == ("qwen3-8b", str(file))

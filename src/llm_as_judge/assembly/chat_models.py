@@ -254,14 +254,12 @@ class _StartedWhenAsked:
         return await self._model.chat(request)
 
 
-def _asked(config: Config) -> Sequence[tuple[Role, str | None]]:
+def _asked(config: Config) -> Sequence[tuple[Role, str]]:
     """Names of executors and judges."""
-    judge = config.judge
     return (
         ("executor", config.executor.model),
         *((f"executor {name}", one.model) for name, one in config.executors.items()),
-        ("judge", judge.model),
-        ("judge", judge.second_model),
+        ("judge", config.judge.model),
     )
 
 

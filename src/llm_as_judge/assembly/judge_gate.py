@@ -28,13 +28,7 @@ from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.kinds import judging_mode
 
 _NO_PART_OF_THE_JUDGE = frozenset(
-    {
-        "max_ungraded_fraction",
-        "max_abstained_fraction",
-        "canaries_every",
-        "second_model",
-        "second_fraction",
-    }
+    {"max_ungraded_fraction", "max_abstained_fraction", "canaries_every"}
 )
 
 

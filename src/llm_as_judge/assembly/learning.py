@@ -154,8 +154,6 @@ def watch_options(config: Config) -> WatchOptions:
         rules_alone=rules_alone(judge),
         canaries_every=judge.canaries_every,
         max_abstained_fraction=judge.max_abstained_fraction,
-        second_fraction=judge.second_fraction,
-        seed=config.training.seed,
     )
 
 

@@ -194,7 +194,6 @@ class GRPOTrainer:
             run.watch = JudgeWatch(
                 watch_options(self.config),
                 system.bench.judge.fresh,
-                system.bench.second_judge,
                 audit_status,
                 saved.state.get("judge_watch") if saved else None,
             )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from llm_as_judge.assembly.chat_models import ChatModels, embedded_weights, no_such_model
 from llm_as_judge.assembly.executor_settings import operator_settings
-from llm_as_judge.audit.drift import ModelOnly
 from llm_as_judge.config import Config, find_model, known_model, load_endpoints
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.grading.rules import RuleGrader
@@ -19,10 +18,8 @@ from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of
 from llm_as_judge.judge.judge_file import JUDGE_FILE, JudgeFile
 from llm_as_judge.judge.kinds import JudgePlace, judge_kind, rules_alone
-from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.owner import SetAnswers
 from llm_as_judge.judge.records import JudgeRecords
-from llm_as_judge.judge.rows import Grader
 from llm_as_judge.judge.scoring import Computing
 from llm_as_judge.llm.billing import BilledAs
 from llm_as_judge.llm.ledger import Ledger
@@ -60,8 +57,6 @@ class Workbench:
     operators: OperatorSettings | None = None
     """How operators ask the executor; None = as the configuration and the endpoint say."""
     recording: Pool | None = None
-    second_judge: Grader | None = None
-    """Looks at a share of what ``judge`` accepted."""
 
     def environment(self, form: ProgramForm | None = None, *, runs: int = 1) -> WorkflowEnvironment:
         """Where programs are checked, run and graded.
@@ -136,10 +131,7 @@ async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
         executor = await chats.open_executors()
         judge = await _open_judge(stack, config, work.rules, chats)
         settings = operator_settings(config)
-        second = await _open_second_judge(config, chats)
-        yield Workbench(
-            config, executor, judge, work, chats.ledger, settings, chats.recording, second
-        )
+        yield Workbench(config, executor, judge, work, chats.ledger, settings, chats.recording)
 
 
 @asynccontextmanager
@@ -234,13 +226,6 @@ async def _open_judge(
 def answers_of_sets(config: Config) -> dict[str, SetAnswers]:
     """How the answers of own sets are compared, by the sets' names."""
     return {name: SetAnswers(said.spec, said.aliases) for name, said in config.data.answers.items()}
-
-
-async def _open_second_judge(config: Config, chats: ChatModels) -> Grader | None:
-    if config.judge.second_model is None:
-        return None
-    model = await chats.open(config.judge.second_model, "judge")
-    return ModelOnly(LlmJudge(model, max_tokens=config.judge.max_tokens))
 
 
 def judge_fingerprint(config: Config) -> str:

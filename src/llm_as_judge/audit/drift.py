@@ -1,8 +1,7 @@
-"""Is the judge still the judge that was audited? Canaries, and a second judge.
+"""Canaries: answers with known verdicts, by which a judge that changes is noticed.
 
-A policy under reward moves toward what its judge lets through, and a model can change behind one
-name. So answers with known verdicts are graded again every N steps, a share of what was accepted is
-judged once more by a second model, and an alarm is raised where the two part.
+A model can change behind one name. So these answers are graded again every N steps, and an alarm is
+raised where verdicts differ from those of the audit.
 """
 
 from __future__ import annotations
@@ -11,17 +10,13 @@ import asyncio
 import hashlib
 import json
 import random
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
-from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.grading.graders import failed_as_open
-from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.quoting import quoted
-from llm_as_judge.thoughts import without_thoughts
 from llm_as_judge.types import Problem, Verdict
 
 _OPEN = (
@@ -137,85 +132,6 @@ class CanaryWatch:
             right += verdict.correct is case.correct
         silent = sum(verdict.correct is None for verdict in now)
         return CanaryReport(len(now), right, silent, tuple(changed))
-
-
-@dataclass(frozen=True, slots=True)
-class SecondOpinions:
-    """What a second judge said of accepted answers, of the last ``asked`` of them."""
-
-    asked: int
-    agreed: int
-    alarm: str | None
-
-
-class SecondWatch:
-    """Shows a share of what the judge accepts to a second one.
-
-    Args:
-        second: must not share the judge's rules, or it repeats their mistakes: see ModelOnly.
-        share: of the accepted answers that ``second`` sees. Code is left out: tests decided it.
-        window: opinions that count; older ones would hide a hole that was found late.
-        least_agreement: below this share of agreement, from ``least`` opinions on, an alarm.
-    """
-
-    def __init__(
-        self,
-        second: Grader,
-        *,
-        share: float = 0.02,
-        window: int = 100,
-        least: int = 20,
-        least_agreement: float = 0.9,
-        before: Sequence[bool] = (),
-    ) -> None:
-        self._second = second
-        self._share = share
-        self._least = least
-        self._least_agreement = least_agreement
-        self.opinions: deque[bool] = deque(before, maxlen=window)
-
-    async def look(
-        self, graded: Sequence[tuple[Problem, str, Verdict]], seed: str
-    ) -> SecondOpinions:
-        """Asks about a seeded share of ``graded``; equal answers to one problem are one."""
-        accepted = {
-            (problem.id, answer): problem
-            for problem, answer, verdict in graded
-            if verdict.correct and problem.domain != "code"
-        }
-        rng = random.Random(seed)
-        chosen = [
-            (problem, answer)
-            for (_, answer), problem in sorted(accepted.items(), key=lambda item: item[0])
-            if rng.random() < self._share
-        ]
-        verdicts = await _graded(self._second, chosen)
-        self.opinions.extend(v.correct for v in verdicts if v.correct is not None)
-        asked, agreed = len(self.opinions), sum(self.opinions)
-        return SecondOpinions(asked, agreed, self._alarm(asked, agreed))
-
-    def _alarm(self, asked: int, agreed: int) -> str | None:
-        if asked < self._least or agreed >= self._least_agreement * asked:
-            return None
-        return (
-            f"the second judge agrees with only {agreed} of the last {asked} acceptances it saw: "
-            "the policy may have found a hole in the judge; look at the accepted answers in "
-            "rollouts.jsonl"
-        )
-
-
-class ModelOnly:
-    """A second judge: the language model alone, without the rules of the first."""
-
-    def __init__(self, model: LlmJudge) -> None:
-        self._model = model
-
-    async def grade(self, problem: Problem, answer: str) -> Verdict:
-        """The model's verdict on what ``answer`` declares."""
-        declared = declared_answer(
-            clean(without_thoughts(answer)), one_sentence=problem.domain == "math"
-        )
-        return await self._model.judge(problem, declared.text, None)
 
 
 async def _graded(judge: Grader, items: Sequence[tuple[Problem, str]]) -> list[Verdict]:

@@ -75,13 +75,6 @@ class JudgeConfig(Section):
         description="Steps between checks of the judge model on 100 answers with known verdicts; 0: "
         "never.",
     )
-    second_model: str | None = Field(
-        None,
-        description="A second judge model. It grades a fraction of the accepted answers again.",
-    )
-    second_fraction: Number = Field(
-        0.02, gt=0, le=1, description="Fraction of accepted answers that judge.second_model sees."
-    )
 
     @model_validator(mode="before")
     @classmethod

@@ -63,7 +63,7 @@ def keys_called(name: str) -> list[str]:
     ]
 
 
-_SERVED = ("executor.model", "judge.model", "judge.second_model")
+_SERVED = ("executor.model", "judge.model")
 _MODELS = ("policy.name", *_SERVED, "experience.embedder")
 """Places of model names."""
 

@@ -1,4 +1,4 @@
-"""The judge is watched while it rewards: abstentions, canaries, a second judge on a share.
+"""The judge is watched while it rewards: abstentions, canaries.
 
 Rules alone cannot drift: only a judge with a language model is watched by canaries.
 """
@@ -12,12 +12,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from llm_as_judge.audit.drift import CanaryWatch, SecondWatch
+from llm_as_judge.audit.drift import CanaryWatch
 from llm_as_judge.audit.status import AuditStatus
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.judge.scoring import UNSURE
-from llm_as_judge.types import Group, Problem, Verdict
+from llm_as_judge.types import Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,6 @@ class WatchOptions:
     canaries_every: int
     """Steps; 0 = never."""
     max_abstained_fraction: float
-    second_fraction: float
-    seed: int
 
 
 class JudgeWatch:
@@ -39,14 +37,12 @@ class JudgeWatch:
         self,
         options: WatchOptions,
         judge: Grader,
-        second: Grader | None,
         audit_status: AuditStatus,
         saved: Mapping[str, Any] | None = None,
     ) -> None:
         """
         Args:
             judge: the judge that rewards, without its memory.
-            second: looks at a share of what it accepts; None = nobody does.
             audit_status: where the audit report stands, with the verdicts on the canaries then.
             saved: ``state_dict()`` of the run that is resumed.
         """
@@ -57,13 +53,6 @@ class JudgeWatch:
             same = saved.get("fingerprint") == audit_status.fingerprint
             before = saved.get("canaries") if same else _audited_canaries(audit_status)
             self._canaries = CanaryWatch(judge, before)
-        self._second: SecondWatch | None = None
-        if second is not None:
-            self._second = SecondWatch(
-                second,
-                share=options.second_fraction,
-                before=saved.get("second_opinions", ()),
-            )
         self._fingerprint = audit_status.fingerprint
         self._checked = False
 
@@ -71,25 +60,27 @@ class JudgeWatch:
         return {
             "fingerprint": self._fingerprint,
             "canaries": self._canaries.before if self._canaries else {},
-            "second_opinions": list(self._second.opinions) if self._second else [],
         }
 
     async def after_rollouts(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
         """Metrics ``judge/*`` of this step.
 
         Raises:
-            TrainingError: too many abstentions, the judge has changed, or a second one no longer
-                agrees with it.
+            TrainingError: too many abstentions, or the judge has changed.
         """
         metrics = self._count_verdicts(step, groups)
         metrics.update(await self._look_at_canaries(step))
-        metrics.update(await self._ask_second(step, groups))
         return metrics
 
     def _count_verdicts(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
         if self._options.rules_alone:
             return {}
-        graded = [verdict for _, _, verdict in _graded(groups)]
+        graded = [
+            rollout.verdict
+            for group in groups
+            for rollout in group.rollouts
+            if rollout.execution is not None and rollout.verdict is not None
+        ]
         open_ = [v for v in graded if v.correct is None and v.stage == "llm"]
         silent = [
             v for v in open_ if v.rule != UNSURE
@@ -121,32 +112,16 @@ class JudgeWatch:
         report = await self._canaries.check()
         self._checked = True
         if report.alarm:
-            raise self._stop(step, report.alarm, f"rewards since step {max(1, step - every)}")
+            raise TrainingError(
+                f"step {step}: judge {self._options.label}: {report.alarm}. rewards since step "
+                f"{max(1, step - every)} are in doubt: audit the judge again (llm-as-judge judge audit) "
+                "before --resume"
+            )
         return {
             "judge/canaries_right": report.right / report.graded,
             "judge/canaries_changed": len(report.changed) / report.graded,
             "judge/canaries_not_graded": report.not_graded / report.graded,
         }
-
-    async def _ask_second(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
-        if self._second is None:
-            return {}
-        seed = f"{self._options.seed}/{step}"
-        opinions = await self._second.look(_graded(groups), seed)
-        if opinions.alarm:
-            raise self._stop(step, opinions.alarm, "rewards of the last steps")
-        if not opinions.asked:
-            return {}
-        return {
-            "judge/second_asked": float(opinions.asked),
-            "judge/second_agreement": opinions.agreed / opinions.asked,
-        }
-
-    def _stop(self, step: int, alarm: str, suspect: str) -> TrainingError:
-        return TrainingError(
-            f"step {step}: judge {self._options.label}: {alarm}. {suspect} are in doubt: "
-            "audit the judge again (llm-as-judge judge audit) before --resume"
-        )
 
 
 def _audited_canaries(audit_status: AuditStatus) -> Mapping[str, bool | None] | None:
@@ -156,12 +131,3 @@ def _audited_canaries(audit_status: AuditStatus) -> Mapping[str, bool | None] | 
     report = json.loads(Path(audit_status.report).read_text("utf-8"))
     found = report.get("canaries")
     return found if isinstance(found, dict) else None
-
-
-def _graded(groups: Sequence[Group]) -> list[tuple[Problem, str, Verdict]]:
-    return [
-        (group.problem, rollout.execution.answer, rollout.verdict)
-        for group in groups
-        for rollout in group.rollouts
-        if rollout.execution is not None and rollout.verdict is not None
-    ]

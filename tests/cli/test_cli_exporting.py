@@ -53,24 +53,6 @@ def test_programs_of_the_newest_run_become_files(
     assert clean.value.code == 0
 
 
-def test_a_program_becomes_a_file_for_aflow_and_reads_back_as_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("body.py").write_text(BODY)
-    arguments = ("aflow", "body.py", "--form", "body")
-    assert export(*arguments, "--out", "round_1/graph.py") == 0
-    assert capsys.readouterr().out == "workflow  round_1/graph.py\n"
-    written = Path("round_1/graph.py").read_text()
-    assert "\nimport scripts.operators as operator\n" in written
-    assert parse_program(written, "qa").hash == parse_program(BODY, "qa", "body").hash
-    assert export(*arguments, "--operators", "own.operators") == 0
-    assert capsys.readouterr().out == written.replace("scripts.operators", "own.operators")
-    Path("body.py").write_text("return 1")
-    assert export(*arguments) == 2
-    assert capsys.readouterr().err.startswith("error: the program cannot be exported: ")
-
-
 def test_what_cannot_be_exported_is_2_and_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -100,25 +100,16 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        ("evaluate", "--policy", "p.py", "--executor", "scripted"),
-        ("export", "aflow", "p.py"),
-    ],
-    ids=lambda asked: asked[0],
-)
 def test_an_executor_that_a_program_makes_up_is_one_line_that_says_what_to_do(
-    verb: Verbs, folder: Path, asked: tuple[str, ...]
+    verb: Verbs, folder: Path
 ) -> None:
     (folder / "p.py").write_text(NAMES)
+    asked = ("evaluate", "--policy", "p.py", "--executor", "scripted")
     line = verb.refused(*asked, "--set", "executors.small={model: scripted, price: 1}")
     assert "there is no such executor: 'tiny' (known: default, small)" in line
     assert "or add the name to `executors` of the configuration" in line
     assert "p.py:1: " in line or "line 1: " in line
     assert "llm-as-judge check" in line
-    known = ("--set", "executors.tiny={model: scripted, price: 1}")
-    assert verb("export", "aflow", "p.py", *known)[0] == 0
 
 
 def test_an_offset_beyond_the_pool_is_one_line(verb: Verbs, folder: Path) -> None:

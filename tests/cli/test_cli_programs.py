@@ -89,7 +89,7 @@ def test_check_of_a_body_takes_statements(verb: Verbs) -> None:
     assert verb("check", written("b.py", body), "--form", "body")[0] == 0
 
 
-def test_the_readmes_program_is_checked_run_and_exported_by_the_readmes_commands(
+def test_the_readmes_program_is_checked_and_run_by_the_readmes_commands(
     verb: Verbs,
 ) -> None:
     (shown,) = (block for block in blocks(ROOT / "README.md") if block.words == "body")
@@ -98,7 +98,6 @@ def test_the_readmes_program_is_checked_run_and_exported_by_the_readmes_commands
     code, out, err = verb("run", file, "--problem", "2 + 2?", "--executor", "scripted", "--json")
     assert code == 0, err
     assert json.loads(out)["calls"] == 3
-    assert verb("export", "aflow", file)[1].count("class Workflow") == 1
     assert "class Workflow" in verb("check", file, "--form", "class")[1]
 
 

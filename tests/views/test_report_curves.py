@@ -8,6 +8,7 @@ import re
 import pytest
 
 from llm_as_judge.accuracy import Right
+from llm_as_judge.statistics import share_interval
 from llm_as_judge.views.report import charts, curves
 from llm_as_judge.views.report.curves import Point, Series
 from llm_as_judge.views.report.results import audit_view, results_view
@@ -34,15 +35,6 @@ def test_steps_are_pooled_into_bins_of_equal_width() -> None:
     assert (bins[0].sums.correct["all"], bins[0].sums.judged["all"]) == (3, 6)
 
 
-def test_a_share_has_its_wilson_interval() -> None:
-    # 1 of 2: center 0.5, half 1.96 * sqrt(.125 + 3.8416/16) / 2.9208 = 0.405469
-    p, low, high = curves.share([1.0, 0.0])
-    assert p == 0.5
-    assert (low, high) == pytest.approx((0.094531, 0.905469), abs=1e-5)
-    assert curves.share([0.0] * 4)[1] == 0.0
-    assert curves.share([1.0] * 4)[2] == 1.0
-
-
 def test_an_interval_is_over_problems_and_not_over_their_programs() -> None:
     found = StepSums()
     for index in range(16):
@@ -52,11 +44,11 @@ def test_an_interval_is_over_problems_and_not_over_their_programs() -> None:
             count_rollout(found, {**rollout, "index": index}, "math")
     assert found.judged["all"] == 32
     (point,) = curves.accuracy(curves.pool({1: found})).points
-    assert (point.y, point.low, point.high, point.n) == (*curves.share([1.0, 0.0]), 2)
+    assert (point.y, point.low, point.high, point.n) == (0.5, *share_interval([1.0, 0.0]), 2)
     (reward,) = curves.reward_mean(curves.pool({1: found})).points
     assert (reward.y, reward.n) == (2.0, 2)
     valid = curves.program_shares(curves.pool({1: found}))[0].points[0]
-    assert (valid.low, valid.high, valid.n) == (*curves.share([0.0, 0.0])[1:], 2)
+    assert (valid.low, valid.high, valid.n) == (*share_interval([0.0, 0.0]), 2)
 
 
 def test_a_problem_that_comes_again_in_a_bin_is_one_problem() -> None:

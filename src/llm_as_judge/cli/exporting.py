@@ -1,20 +1,17 @@
-"""export programs, aflow, adapter: what a run found, as files for use elsewhere."""
+"""export programs, adapter: what a run found, as files for use elsewhere."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from llm_as_judge.cli.asking import Asked
-from llm_as_judge.cli.programs import parse_file, wanted_domain
 from llm_as_judge.config import published_base
 from llm_as_judge.evaluation.layout import headed
 from llm_as_judge.export.adapter import export_adapter, push_adapter, push_token
 from llm_as_judge.export.card import model_card
 from llm_as_judge.export.programs import best_programs, write_programs
-from llm_as_judge.files import write_text
 from llm_as_judge.runs.runlog import newest_run
 from llm_as_judge.views.console import note, say, say_json
-from llm_as_judge.workflow import export_program
 
 
 def programs(
@@ -32,21 +29,6 @@ def programs(
     if best.never_right:
         by_domain = ", ".join(f"{domain} {count}" for domain, count in best.never_right.items())
         note(f"left out, never right: {by_domain} programs")
-
-
-def aflow(
-    asked: Asked, *, file: Path, out: Path | None, operators: str, domain: str, form: str | None
-) -> None:
-    settings = asked.settings()
-    most_calls = settings.workflow.max_worst_case_calls
-    program = parse_file(file, wanted_domain(domain), form, most_calls, settings.executors)
-    models = {name: one.model for name, one in settings.executors.items()}
-    source = export_program(program, operators, models)
-    if out is None:
-        print(source, end="")  # noqa: T201
-        return
-    write_text(out, source)
-    say(f"workflow  {out}")
 
 
 def adapter(

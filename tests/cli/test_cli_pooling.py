@@ -1,4 +1,4 @@
-"""pool fill, stats and prune as a person calls them; the executor is scripted."""
+"""pool fill as a person calls it; the executor is scripted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from called_verbs import Verbs
 
-from llm_as_judge.data.files import read_problems, write_problems
+from llm_as_judge.data.files import write_problems
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.operators.rehearsal import rehearsed_reply
 from llm_as_judge.runs.table import Bank
@@ -42,8 +42,8 @@ def first_answer_of_direct(pool: Pool, row: Problem) -> str:
 
 
 @pytest.mark.slow
-def test_a_pool_is_filled_once_told_of_and_says_what_to_train_on(verb: Verbs, folder: Path) -> None:
-    path = train_rows(folder, ROWS)
+def test_a_pool_is_filled_once_and_replayed_into_a_bank(verb: Verbs, folder: Path) -> None:
+    train_rows(folder, ROWS)
     code, _, err = verb(*FILL)
     assert code == 0, err
     assert "4 problems (train), 3 draws of each way; missing at most:" in err
@@ -53,17 +53,6 @@ def test_a_pool_is_filled_once_told_of_and_says_what_to_train_on(verb: Verbs, fo
     assert (
         "24 draws made; 4 problems whose first replies share a verdict get no more (--all)" in err
     )
-    code, out, _ = verb("pool", "stats", *CONFIG, "--json")
-    found = json.loads(out)
-    assert (code, found["replies"], found["problems"], found["damaged"]) == (0, 24, 4, 0)
-    assert [one["model"] for one in found["origins"]] == ["scripted"]
-    assert [(w["way"], w["draws"], w["right"]) for w in found["ways"]][-1] == ("all ways", 24, 0.0)
-    shown = verb("pool", "stats", *CONFIG)[1]
-    assert "pool.sqlite: 24 replies" in shown
-    assert "scripted: 24 replies, " in shown  # whole at 80 columns
-    assert "gsm8k program_of_thought" in shown
-    line = verb.refused("pool", "prune", *CONFIG)
-    assert "no problem is left; nothing was written" in line
     replay = (*FILL, "--set", "calls.mode=replay", "--bank", "replayed", "--all")
     code, _, err = verb(*replay)
     assert code == 0, err
@@ -81,14 +70,6 @@ def test_a_pool_is_filled_once_told_of_and_says_what_to_train_on(verb: Verbs, fo
     code, _, err = verb(*FILL, *other)
     assert code == 0, err
     assert "asked now: requests 3, " in err  # its third draws: the others are there
-    before = path.read_bytes()
-    code, out, err = verb("pool", "prune", *CONFIG, *other)
-    assert code == 0, err
-    assert "1 of 4 problems are left. Left out: 0 always right, 3 always wrong, 0 not" in err
-    left = path.with_name("train_mixed_disputed.jsonl")
-    assert f"--set data.train_file={left.relative_to(folder)}" in out
-    assert [row.id for row in read_problems(left)] == [ROWS[2].id]
-    assert path.read_bytes() == before
 
 
 @pytest.mark.slow
@@ -132,9 +113,7 @@ def test_what_each_executor_was_filled_with_is_found_by_a_program_that_names_it(
     assert "a run begins at draw 3" in line
 
 
-def test_what_cannot_be_filled_or_shown_is_one_line(verb: Verbs, folder: Path) -> None:
-    line = verb.refused("pool", "stats", *CONFIG)
-    assert "calls.folder: no pool in logs/calls; run: llm-as-judge pool fill" in line
+def test_what_cannot_be_filled_is_one_line(verb: Verbs, folder: Path) -> None:
     assert "train_mixed.jsonl: no such file" in verb.refused(*FILL)
     path = train_rows(folder, ROWS)
     greedy = verb.refused(*FILL, "--set", "executor.temperature=0")
@@ -143,10 +122,6 @@ def test_what_cannot_be_filled_or_shown_is_one_line(verb: Verbs, folder: Path) -
     qa = [replace(ROWS[0], domain="qa", dataset="squad2")]
     write_problems(path, qa)
     assert "no problem of math to fill with" in verb.refused(*FILL, "--way", "program_of_thought")
-    Pool(folder / "logs" / "calls").close()
-    line = verb.refused("pool", "prune", *CONFIG)
-    assert "--bank: results/bank is no bank (no runs.jsonl); fill one: llm-as-judge pool" in line
-    assert "results/bank: no verdicts of these ways" in verb("pool", "stats", *CONFIG)[2]
 
 
 @pytest.mark.slow

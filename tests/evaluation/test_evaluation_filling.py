@@ -18,7 +18,6 @@ from llm_as_judge.assembly import program_options, row_options
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import BudgetError, ConfigError, DataError, EndpointError
-from llm_as_judge.evaluation.bank_figures import prune, way_figures
 from llm_as_judge.evaluation.filling import (
     FirstTogether,
     filled_estimate,
@@ -218,28 +217,6 @@ async def test_first_requests_of_neighboring_draws_go_out_as_one() -> None:
     assert model.asked[2:] == [(0, 1)]
     with pytest.raises(EndpointError, match="down"):
         await FirstTogether(model, 1).chat(request.later(99))
-
-
-# --------------------------------------------------------------------------------- what it says
-async def test_figures_by_set_and_way(tmp_path: Path) -> None:
-    _, bank = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS)
-    found = {row.way: row for row in way_figures(bank, bank.programs)}
-    assert list(found) == ["cot", "direct", "program_of_thought", "all ways"]
-    # easy 1, hard 0, open 1/2; the vote of two answers twice each is the first's, which is right
-    cot = found["cot"]
-    assert (cot.dataset, cot.problems, cot.draws) == ("gsm8k", 6, 4 * FIRST + 2 * DRAWS)
-    assert (cot.right, cot.vote, cot.mixed) == pytest.approx((1 / 2, 2 / 3, 1 / 3))
-    # some draw is right of easy and open ones, two draws are wrong alike on hard and open ones
-    assert (cot.solved, cot.misled) == pytest.approx((2 / 3, 2 / 3))
-    assert found["all ways"].draws == 3 * cot.draws
-
-
-async def test_pruned_are_the_problems_whose_replies_share_a_verdict(tmp_path: Path) -> None:
-    _, bank = await filled(settings(tmp_path), ScriptedChat(reply), DRAWS)
-    unknown = problem(77, "open")
-    found = prune([unknown, *PROBLEMS[::-1]], bank)
-    assert found.disputed == (PROBLEMS[5], PROBLEMS[2])
-    assert (found.right, found.wrong, found.not_graded, found.unknown) == (2, 2, 0, 1)
 
 
 # ------------------------------------------------------------------------------------- selection

@@ -115,10 +115,6 @@ def test_other_prompts_or_another_seed_are_told_of_and_nothing_is_lost(tmp_path:
     assert "other prompts and seed than its replies of m were asked with" in line
     put(again, "b")
     assert text_of(again.get(key)) == "reply 0 to a"
-    assert again.origins() == [
-        ("m", WEIGHTS, 1, 3, 2),
-        ("m", {**WEIGHTS, "prompts": "p2", "seed": "1"}, 1, 3, 2),
-    ]
     assert Pool(tmp_path).of("m", {"weights": WEIGHTS["weights"]}) == ""  # the same model as judge
 
 

@@ -45,7 +45,6 @@ def test_a_pool_without_prompts_is_read_by_who_asks_and_holds_no_text_of_a_row(
         assert [text_of(bare.get(key, asked(ROW, n))) for n, key in enumerate(keys)] == said
         assert (bare.check(), filled(bare, "m"), list(bare.notes("drawn"))) == (0, 3, [])
         assert (list(bare.asked()), bare.get("f" * 64)) == ([], None)
-        assert [(model, facts) for model, facts, *_ in bare.origins()] == [("m", WEIGHTS)]
         assert bare.draws("m", ask(ROW, seed=5)) == [0, 1, 2]
         texts = [bare._texts.packed(b"")]
         with closing(sqlite3.connect(tmp_path / "bare" / POOL)) as database:

@@ -136,12 +136,6 @@ def test_what_can_be_compared_is_programs_that_ran_on_the_same_cells(tmp_path: P
     assert Bank(tmp_path).table().whole("code").programs == ()
 
 
-def test_the_mean_of_a_problem_is_of_its_graded_cells(tmp_path: Path) -> None:
-    fill(tmp_path, cell(0, 1.0), cell(1, 0.0), cell(2, None))
-    assert Bank(tmp_path).means() == {PROBLEM.id: 0.5}
-    assert Bank(tmp_path).means(least=3) == {}
-
-
 def test_a_bank_of_cells_without_answers_is_read_and_has_the_digest_that_it_had(
     tmp_path: Path,
 ) -> None:

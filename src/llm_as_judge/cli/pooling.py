@@ -1,10 +1,9 @@
-"""pool: executor replies that runs share, asked for ahead, looked at, and what they say is worth training on."""
+"""pool fill: executor replies that runs share, asked for ahead."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -14,29 +13,22 @@ from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.evaluating import sums
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.config import Config
-from llm_as_judge.data.files import write_problems
-from llm_as_judge.data.selection import problem_file
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.bank_figures import prune as pruned
-from llm_as_judge.evaluation.bank_figures import way_figures
 from llm_as_judge.evaluation.filling import Asked as Filled
 from llm_as_judge.evaluation.filling import (
     Filling,
     Ways,
-    disputed_file,
     filled_estimate,
     problems_to_fill,
 )
 from llm_as_judge.evaluation.program_runs import conditions
 from llm_as_judge.evaluation.ways import WAYS, ways_of
-from llm_as_judge.grading.version import older_verdicts
-from llm_as_judge.llm.pool import Pool, is_pool
+from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.rounds import fill_to
-from llm_as_judge.runs.table import Bank, grading_version
-from llm_as_judge.types import Problem, to_json
-from llm_as_judge.views.console import note, say, say_json, status_console
+from llm_as_judge.runs.table import Bank
+from llm_as_judge.types import Problem
+from llm_as_judge.views.console import note, status_console
 from llm_as_judge.views.live import ProgressView
-from llm_as_judge.views.tables import show_table
 
 
 def fill(asked: Asked, *, draws: int, way: list[str] | None, everything: bool, bank: Path) -> None:
@@ -135,96 +127,3 @@ async def _fill(
                 model = others[name].model if name else bench.executor.name
                 fill_to(bench.recording, model, draws)
         return done
-
-
-def stats(asked: Asked, *, bank: Path, as_json: bool) -> None:
-    settings = asked.settings()
-    kept = _opened(settings)
-    runs = Bank(bank)
-    if line := older_verdicts(bank, grading_version(bank)):
-        note(line)
-    ways = {way.key for found in ways_of(program_options(settings)).values() for way in found}
-    drawn = [problem for program, problem, _ in runs.runs if program in ways]
-    origins = [
-        {"model": model, **facts, "replies": replies, "read": read, "written": written}
-        for model, facts, replies, read, written in kept.origins()
-    ]
-    found: dict[str, Any] = {
-        "pool": str(kept.path),
-        "bytes": kept.bytes_used,
-        "replies": len(kept),
-        "damaged": kept.check(),
-        "origins": origins,
-        "bank": str(bank),
-        "problems": len(set(drawn)),
-        "draws": len(drawn),
-        "ways": to_json(way_figures(runs, ways)),
-    }
-    if as_json:
-        say_json(found)
-        return
-    say(
-        f"{found['pool']}: {found['replies']} replies, {found['bytes'] / 2**20:.1f} MB, "
-        f"{found['damaged']} damaged"
-    )
-    for origin in origins:
-        say(_origin_line(origin))
-    if drawn:
-        _show_ways(found["ways"])
-    else:
-        note(f"{bank}: no verdicts of these ways; run: llm-as-judge pool fill")
-
-
-def prune(asked: Asked, *, out: Path | None, bank: Path) -> None:
-    settings = asked.settings()
-    train_file = settings.data.train_file
-    runs = Bank.named(bank, "--bank")
-    if line := older_verdicts(bank, grading_version(bank)):
-        note(line)
-    problems = {problem.id: problem for problem in problem_file(train_file)}
-    found = pruned(list(problems.values()), runs)
-    note(
-        f"{train_file}: {len(found.disputed)} of {len(problems)} problems are left. Left out: "
-        f"{found.right} always right, {found.wrong} always wrong, {found.not_graded} not graded, "
-        f"{found.unknown} that the bank was not filled with"
-    )
-    if not found.disputed:
-        raise DataError(f"{train_file}: no problem is left; nothing was written")
-    out = out or disputed_file(train_file)
-    write_problems(out, found.disputed)
-    say(f"{out}; train on them: --set data.train_file={out}")
-
-
-def _opened(settings: Config) -> Pool:
-    """
-    Raises:
-        ConfigError: there is none.
-    """
-
-    folder = settings.calls.folder
-    if not is_pool(folder) and not any(folder.glob("*.jsonl")):
-        raise ConfigError(f"calls.folder: no pool in {folder}; run: llm-as-judge pool fill")
-    return Pool(folder)
-
-
-def _origin_line(one: dict[str, Any]) -> str:
-    weights, prompts, seed = (str(one.get(key, "-")) for key in ("weights", "prompts", "seed"))
-    return (
-        f"{one['model']}: {one['replies']:,} replies, {one['read']:,} tokens read, {one['written']:,} written; "
-        f"weights {weights[:12]}, prompts {prompts}, seed {seed}"
-    )
-
-
-SHARES = ("right", "vote", "mixed", "solved", "misled")
-
-
-def _show_ways(ways: list[dict[str, Any]]) -> None:
-    rows = []
-    for one in ways:
-        shares = ["-" if one[key] is None else f"{one[key]:.0%}" for key in SHARES]
-        if one["open"]:
-            shares[0] += f" to {one['right_if_open_right']:.0%}"
-        counts = (str(one["problems"]), str(one["draws"]))
-        rows.append((f"{one['dataset']} {one['way']}", *counts, *shares, f"{one['cost']:.0f}"))
-    head = ("set and way", "problems", "draws", *SHARES, "cost")
-    show_table("Draws by set and way", head, rows, markdown=False)

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
+from statistics import fmean
 
 from llm_as_judge.assembly import Workbench
 from llm_as_judge.assembly.executor_settings import estimate_of
@@ -22,14 +22,13 @@ from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng, schedule
 from llm_as_judge.data.selection import RowOptions, evaluated_problems, problem_file
 from llm_as_judge.errors import NotRecordedError
-from llm_as_judge.evaluation.bank_figures import is_disputed
 from llm_as_judge.evaluation.program_runs import Wanted, bank_record, key_of, run_program
 from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.llm.estimate import BYTES_PER_TOKEN, Estimate, Means
 from llm_as_judge.llm.gathered import neighbors
 from llm_as_judge.rollout.environment import WorkflowEnvironment
 from llm_as_judge.rollout.line import grader_failed
-from llm_as_judge.runs.record import RunKey
+from llm_as_judge.runs.record import RunKey, RunRecord
 from llm_as_judge.runs.runner import Keep, at_most, fill
 from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.types import (
@@ -97,6 +96,12 @@ def filled_estimate(
     return estimate_of(
         config, missing, problems, Means(1.0, prompt, config.executor.max_tokens / 2)
     )
+
+
+def _is_mixed(runs: Sequence[RunRecord]) -> bool:
+    """Whether some graded runs are right and some wrong."""
+    right = [run.right for run in runs if run.right is not None]
+    return bool(right) and 0 < fmean(right) < 1
 
 
 @dataclass(slots=True)
@@ -168,7 +173,7 @@ class Filling:
         if len(seen) < len(wanted):
             return  # some failed by our fault, or are not recorded: the same again begins with them
         every = self._wanted(problem, self._draws)
-        if self._everything or is_disputed(seen):
+        if self._everything or _is_mixed(seen):
             await fill(self._bank, every, self._run)
         elif left := sum(not self._bank.holds(key) for key in every):
             self.asked.agreed += 1
@@ -252,8 +257,3 @@ class FirstTogether:
         if isinstance(first, BaseException):
             raise first
         return first
-
-
-def disputed_file(train_file: Path) -> Path:
-    """Where the problems that are left go, beside those that they are of."""
-    return train_file.with_name(f"{train_file.stem}_disputed{train_file.suffix}")

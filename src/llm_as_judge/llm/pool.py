@@ -230,17 +230,6 @@ class Pool:
             "with: what is asked otherwise now is asked anew, and kept beside them"
         )
 
-    def origins(self) -> list[tuple[str, dict[str, str], int, int, int]]:
-        """(model, facts, replies, tokens read, tokens written) of each; no facts are known of replies
-        that were taken in from lines."""
-        with self._errors():
-            rows = self._database.execute(
-                "SELECT o.model, o.facts, r.replies, r.read, r.written FROM (SELECT origin, COUNT(*) "
-                "AS replies, SUM(read) AS read, SUM(written) AS written FROM replies GROUP BY origin) r "
-                "JOIN origins o ON o.id = r.origin ORDER BY o.id"
-            ).fetchall()
-        return [(model, json.loads(facts), *sums) for model, facts, *sums in rows]
-
     # -------------------------------------------------------------------------------------- notes
     def note(self, topic: str, name: str, value: Any) -> None:
         """Keep a JSON value beside the replies; a later one of the same name counts."""

@@ -337,14 +337,6 @@ class Bank(RunTable):
             *arrays,
         )
 
-    def means(self, least: int = 2) -> dict[str, float]:
-        """Mean right of each problem over all graded runs of it, where there are ``least`` of them."""
-        sums: dict[str, list[float]] = {}
-        for run in self.runs.values():
-            if run.right is not None:
-                sums.setdefault(run.problem, []).append(run.right)
-        return {id_: sum(v) / len(v) for id_, v in sums.items() if len(v) >= least}
-
 
 def is_bank(folder: Path) -> bool:
     """Whether runs of programs are kept there, by this version or an earlier one."""

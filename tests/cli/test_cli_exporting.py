@@ -79,8 +79,8 @@ def test_a_model_is_merged_in_float32_whatever_the_hardware_multiplies_in(
         asked.append(how["dtype"])
         raise ModelError("enough")
 
-    monkeypatch.setattr("llm_as_judge.cli.merging.model_weights", lambda *names: Path("weights"))
-    monkeypatch.setattr("llm_as_judge.cli.merging.load_policy", loaded)
+    monkeypatch.setattr("llm_as_judge.cli.exporting.model_weights", lambda *names: Path("weights"))
+    monkeypatch.setattr("llm_as_judge.cli.exporting.load_policy", loaded)
     assert export("model", "step_1", *options) == 2
     assert asked == [dtype]
 

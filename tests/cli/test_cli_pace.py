@@ -3,7 +3,7 @@
 import pytest
 
 from llm_as_judge.views import pace
-from llm_as_judge.views.pace import Pace, clock
+from llm_as_judge.views.console import Pace, clock
 
 
 class Clock:

@@ -15,7 +15,7 @@ from called_verbs import Verbs, written
 
 from llm_as_judge.audit.audit import run_audit
 from llm_as_judge.cli import app
-from llm_as_judge.cli.audit_words import what_now
+from llm_as_judge.cli.auditing import what_now
 from llm_as_judge.cli.stopping import KEPT, stopped_line
 from llm_as_judge.config import load_models
 from llm_as_judge.runs.runlog import RunLog

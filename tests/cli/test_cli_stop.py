@@ -11,7 +11,7 @@ from called_verbs import Verbs
 from llm_as_judge.assembly import program_options
 from llm_as_judge.assembly.executor_settings import BOUND
 from llm_as_judge.config import load_config
-from llm_as_judge.evaluation.ways import ways_of
+from llm_as_judge.evaluation.baselines import ways_of
 from llm_as_judge.operators.stopping import StopTable
 from llm_as_judge.runs.record import RunRecord
 from llm_as_judge.runs.table import ABOUT, Bank

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_as_judge.data.sampler import StratifiedSampler
+from llm_as_judge.data.mix import StratifiedSampler
 from llm_as_judge.errors import DataError
 
 SETS = {"gsm8k": "math", "math": "math", "squad2": "qa", "mbpp": "code"}

@@ -13,9 +13,9 @@ from typing import Any
 
 from llm_as_judge.assembly import open_workbench, program_options
 from llm_as_judge.config import Config
+from llm_as_judge.evaluation.baselines import ways_of
 from llm_as_judge.evaluation.filling import Asked, Filling
 from llm_as_judge.evaluation.program_runs import conditions
-from llm_as_judge.evaluation.ways import ways_of
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.scripted import ScriptedChat

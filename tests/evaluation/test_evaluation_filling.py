@@ -18,13 +18,13 @@ from llm_as_judge.assembly import program_options, row_options
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import BudgetError, ConfigError, DataError, EndpointError
+from llm_as_judge.evaluation.baselines import ways_of
 from llm_as_judge.evaluation.filling import (
     FirstTogether,
     filled_estimate,
     first_draws,
     problems_to_fill,
 )
-from llm_as_judge.evaluation.ways import ways_of
 from llm_as_judge.llm.gathered import GatheredDraws
 from llm_as_judge.llm.ledger import Budget, Ledger
 from llm_as_judge.llm.pool import Pool

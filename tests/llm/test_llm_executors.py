@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from llm_as_judge.errors import BudgetError, ModelError
-from llm_as_judge.llm.executors import Executors
 from llm_as_judge.llm.ledger import Budget, Ledger
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.llm.shared import OffsetDraws, SharedDraws, request_digest
+from llm_as_judge.llm.shared import Executors, OffsetDraws, SharedDraws, request_digest
 from llm_as_judge.types import ChatRequest, Message, from_json, to_json
 
 ASK = ChatRequest((Message("user", "x"),), 5, temperature=0.7, seed=3, draw=1)

@@ -15,9 +15,8 @@ from pool_values import WEIGHTS, ask, put, text_of
 from llm_as_judge.errors import ModelError, OutputError
 from llm_as_judge.llm.pool import POOL, Pool
 from llm_as_judge.llm.pool_sharing import copy_without_prompts
-from llm_as_judge.llm.pool_texts import COMMON
 from llm_as_judge.llm.recorded import RecordedChat
-from llm_as_judge.llm.recording import Outcome
+from llm_as_judge.llm.recording import COMMON, Outcome
 from llm_as_judge.llm.rounds import fill_to, filled
 from llm_as_judge.llm.scripted import ScriptedChat
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from llm_as_judge.cli.monitoring import Keys
 from llm_as_judge.errors import DataError
 from llm_as_judge.runs.rundir import RunDir, read_run
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.views.advice import duration, warnings
-from llm_as_judge.views.keyboard import Keys
 from llm_as_judge.views.screen import look, plain, read_tail, sparkline
 from run_folders import HOSTILE, group, rollout, write_run
 

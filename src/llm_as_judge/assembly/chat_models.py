@@ -43,13 +43,12 @@ from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.interruptible import in_thread
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
-from llm_as_judge.llm.executors import Executors
 from llm_as_judge.llm.gathered import MOST_DRAWS, GatheredDraws
-from llm_as_judge.llm.kept import kept_calls, origin
 from llm_as_judge.llm.ledger import Ledger, Price
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
-from llm_as_judge.llm.recorded import RecordedChat
+from llm_as_judge.llm.recorded import RecordedChat, kept_calls, origin
 from llm_as_judge.llm.scripted import ScriptedChat
+from llm_as_judge.llm.shared import Executors
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators.rehearsal import rehearsed_reply
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest

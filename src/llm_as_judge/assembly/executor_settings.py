@@ -12,8 +12,8 @@ from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.estimate import ASSUMED_CALLS, Estimate, Means, assumed_means
-from llm_as_judge.llm.kept import model_identity
 from llm_as_judge.llm.ledger import Budget, Price, prompt_price
+from llm_as_judge.llm.recorded import model_identity
 from llm_as_judge.operators import ExecutorSettings, OperatorSettings
 from llm_as_judge.operators.base import StopSettings
 from llm_as_judge.operators.stopping import StopTable

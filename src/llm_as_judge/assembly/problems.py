@@ -10,7 +10,7 @@ from typing import Any
 
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import ProblemFile, encode_problem
-from llm_as_judge.data.sampler import StratifiedSampler
+from llm_as_judge.data.mix import StratifiedSampler
 from llm_as_judge.data.selection import RowOptions
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically

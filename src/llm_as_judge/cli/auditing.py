@@ -14,13 +14,11 @@ from llm_as_judge.audit.labeled import cases_sha256, read_labeled, shipped_label
 from llm_as_judge.audit.report import render_report, verdict_line, write_report
 from llm_as_judge.audit.status import find_audit_status, measured_on, report_path
 from llm_as_judge.cli.asking import Asked
-from llm_as_judge.cli.audit_words import what_now
 from llm_as_judge.config import RULES_ALONE, Config
 from llm_as_judge.files import output_errors
 from llm_as_judge.judge.kinds import judging_mode
 from llm_as_judge.runs.table import Runs
-from llm_as_judge.views.console import console, note, say
-from llm_as_judge.views.pace import Pace
+from llm_as_judge.views.console import Pace, console, note, say
 
 
 def audit(
@@ -102,3 +100,34 @@ class _AuditPace:
             note(line)
         elif done > self._kept:
             self._pace.did()
+
+
+def what_now(report: AuditReport) -> list[str]:
+    """What a person can do after an audit; nothing: nothing has to be done."""
+    if report.sample is not None and report.passed:
+        told = (
+            "next    a sample gives no permission to train: the same command without --sample does "
+            "where all its bars hold"
+        )
+        return [told]
+    if report.passed:
+        return []
+    lines = []
+    if report.wrong_by_rule:
+        rules = sum(report.wrong_by_rule.values())
+        shown = ", ".join(f"{rule} {count}" for rule, count in report.wrong_by_rule.items())
+        lines.append(
+            f"        rules accepted {rules} of the {report.wrong_accepted} wrong answers that were accepted ({shown}). "
+            "No judge changes these; a grader of your own does: docs/extending.md#a-grader"
+        )
+    missed = f"next    below a bar: {', '.join(report.failures)}. "
+    if report.sample is not None:
+        missed += (
+            "To train, the whole audit would have to pass, which after this is unlikely. "
+            "Label more rows, or take another judge: docs/judge.md"
+        )
+    else:
+        missed += (
+            "Leave such answers ungraded (judge.kind: rules), or take another judge: docs/judge.md"
+        )
+    return [missed, *lines]

@@ -27,18 +27,16 @@ from llm_as_judge.evaluation.search.audit import (
 from llm_as_judge.evaluation.search.choices import SearchResult
 from llm_as_judge.evaluation.search.halving import HalvingRound
 from llm_as_judge.evaluation.search.programs import Programs
-from llm_as_judge.evaluation.search.run import Rows, SearchOptions, expected_runs
+from llm_as_judge.evaluation.search.run import Rows, SearchOptions, expected_runs, write_found
 from llm_as_judge.evaluation.search.run import search as fill_and_choose
-from llm_as_judge.evaluation.search.written import write_found
 from llm_as_judge.files import output_errors
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.weights import installed
 from llm_as_judge.runs.record import RunKey, RunRecord
 from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import Domain, Problem
-from llm_as_judge.views.console import note, say
+from llm_as_judge.views.console import Pace, note, say
 from llm_as_judge.views.found import show_found
-from llm_as_judge.views.pace import Pace
 
 
 def run_search(

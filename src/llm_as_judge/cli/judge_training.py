@@ -25,8 +25,7 @@ from llm_as_judge.training.judge.making import (
     train_judge,
 )
 from llm_as_judge.training.judge.rows import Sets
-from llm_as_judge.views.console import note, say
-from llm_as_judge.views.pace import Pace
+from llm_as_judge.views.console import Pace, note, say
 
 
 def train(

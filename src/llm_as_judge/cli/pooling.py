@@ -14,6 +14,7 @@ from llm_as_judge.cli.evaluating import sums
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.evaluation.baselines import WAYS, ways_of
 from llm_as_judge.evaluation.filling import Asked as Filled
 from llm_as_judge.evaluation.filling import (
     Filling,
@@ -22,7 +23,6 @@ from llm_as_judge.evaluation.filling import (
     problems_to_fill,
 )
 from llm_as_judge.evaluation.program_runs import conditions
-from llm_as_judge.evaluation.ways import WAYS, ways_of
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.rounds import fill_to
 from llm_as_judge.runs.table import Bank

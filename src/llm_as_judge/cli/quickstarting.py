@@ -17,8 +17,7 @@ from llm_as_judge.evaluation.before_after import verdict as verdict_of
 from llm_as_judge.evaluation.layout import read_results
 from llm_as_judge.files import require_writable
 from llm_as_judge.types import Rollout
-from llm_as_judge.views.console import say
-from llm_as_judge.views.pace import clock
+from llm_as_judge.views.console import clock, say
 from llm_as_judge.views.report import Sources, write_report
 
 LOOK_S, QUIET_S = 1.0, 30.0

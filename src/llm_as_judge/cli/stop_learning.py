@@ -7,8 +7,8 @@ from pathlib import Path
 from llm_as_judge.assembly import program_options
 from llm_as_judge.assembly.executor_settings import bound_of, operator_settings
 from llm_as_judge.cli.asking import Asked
+from llm_as_judge.evaluation.baselines import ways_of
 from llm_as_judge.evaluation.stop_learning import LearnedDomain, learn_table
-from llm_as_judge.evaluation.ways import ways_of
 from llm_as_judge.files import write_text
 from llm_as_judge.runs.table import Bank, conditions_of
 from llm_as_judge.views.console import note, say

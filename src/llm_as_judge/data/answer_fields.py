@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from llm_as_judge.data.fields import texts
-from llm_as_judge.data.rows import RowError
+from llm_as_judge.data.rows import RowError, texts
 from llm_as_judge.quoting import quoted
 from llm_as_judge.types import ANSWER_KINDS, GRADER_NAMES, AnswerSpec, Domain
 

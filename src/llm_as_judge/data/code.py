@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from llm_as_judge.data.fields import field, fields, text, texts
-from llm_as_judge.data.rows import RawRow, RowError
+from llm_as_judge.data.rows import RawRow, RowError, field, fields, text, texts
 from llm_as_judge.quoting import quoted
 from llm_as_judge.types import Problem
 from llm_as_judge.types.datasets import HUMANEVAL, MBPP, MBPP_FULL

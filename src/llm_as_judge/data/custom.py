@@ -17,9 +17,8 @@ from llm_as_judge.data.answer_fields import (
     read_spec,
     require_fitting,
 )
-from llm_as_judge.data.fields import field, fields, text, texts
 from llm_as_judge.data.golds import as_text, read_golds, require_no_decimal_comma
-from llm_as_judge.data.rows import RawRow, RowError
+from llm_as_judge.data.rows import RawRow, RowError, field, fields, text, texts
 from llm_as_judge.data.tests import read_tests, tested_function
 from llm_as_judge.types import Domain, Problem, known_domain
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from llm_as_judge.data.fields import field, fields, text
-from llm_as_judge.data.rows import RawRow, RowError
+from llm_as_judge.data.rows import RawRow, RowError, field, fields, text
 from llm_as_judge.types import Problem
 from llm_as_judge.types.datasets import GSM8K, MATH
 

@@ -12,8 +12,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from llm_as_judge.data.fields import compact, field, fields, text, texts, zipped
-from llm_as_judge.data.rows import RawRow, RowError
+from llm_as_judge.data.rows import RawRow, RowError, compact, field, fields, text, texts, zipped
 from llm_as_judge.types import Problem
 from llm_as_judge.types.datasets import COMMONSENSEQA, HOTPOTQA, MMLU, SQUAD2
 

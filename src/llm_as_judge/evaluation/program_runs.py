@@ -15,7 +15,7 @@ from llm_as_judge.evaluation.records import code_digest
 from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.grading.graders import FAILED
 from llm_as_judge.grading.version import GRADING_VERSION
-from llm_as_judge.llm.kept import model_identity
+from llm_as_judge.llm.recorded import model_identity
 from llm_as_judge.rollout.environment import WorkflowEnvironment
 from llm_as_judge.rollout.line import grader_failed, rollout
 from llm_as_judge.rollout.wrappers import Billed

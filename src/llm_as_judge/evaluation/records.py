@@ -27,14 +27,13 @@ from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.llm.billing import Attempt
-from llm_as_judge.llm.kept import model_identity
 from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.recorded import model_identity
 from llm_as_judge.operators import operator_facts
 from llm_as_judge.plugins import plugin_facts
 from llm_as_judge.refused import place_and_reason
 from llm_as_judge.runs.judges import judges_of
-from llm_as_judge.runs.older import OLDER
-from llm_as_judge.runs.record import RunKey, RunRecord
+from llm_as_judge.runs.record import OLDER, RunKey, RunRecord
 from llm_as_judge.runs.table import RUNS, RunTable
 from llm_as_judge.types import Budget, Group, IsolationReport, Problem, Rollout, from_json, to_json
 

@@ -19,7 +19,7 @@ from llm_as_judge.evaluation.conditions import (
 )
 from llm_as_judge.evaluation.layout import read_full, run_folder
 from llm_as_judge.grading.version import GRADING_VERSION, older_verdicts
-from llm_as_judge.runs.older import OLDER
+from llm_as_judge.runs.record import OLDER
 from llm_as_judge.runs.results import FullResults, ProblemRow
 from llm_as_judge.runs.table import RUNS
 

@@ -27,8 +27,17 @@ from typing import Any
 from llm_as_judge.errors import ConfigError, ModelError, OutputError
 from llm_as_judge.files import output_errors, write_atomically
 from llm_as_judge.jsonl import JsonLines
-from llm_as_judge.llm.pool_texts import COMMON, Texts, canonical, first_draw, row_digest, sha256
-from llm_as_judge.llm.recording import Outcome, line_of, read_line
+from llm_as_judge.llm.recording import (
+    COMMON,
+    Outcome,
+    Texts,
+    canonical,
+    first_draw,
+    line_of,
+    read_line,
+    row_digest,
+    sha256,
+)
 from llm_as_judge.types import ChatRequest, from_json, to_json
 
 log = logging.getLogger(__name__)

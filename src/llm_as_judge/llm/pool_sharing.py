@@ -14,7 +14,7 @@ from pathlib import Path
 from llm_as_judge.errors import OutputError
 from llm_as_judge.files import output_errors
 from llm_as_judge.llm.pool import POOL, database_errors
-from llm_as_judge.llm.pool_texts import Texts, row_digest
+from llm_as_judge.llm.recording import Texts, row_digest
 from llm_as_judge.llm.rounds import NOTES
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from llm_as_judge.errors import ContentFilterError, ContextError, EndpointError
 from llm_as_judge.llm.billing import Attempt
-from llm_as_judge.llm.pool_texts import canonical
 from llm_as_judge.types import ChatReply, Completion, Execution, from_json, to_json
 from llm_as_judge.types.plain import omit_default
 
@@ -61,3 +62,68 @@ def read_line(line: bytes) -> tuple[str, Any, Outcome]:
 
 def _digest(content: Any) -> str:
     return hashlib.sha256(canonical(content)).hexdigest()[:16]
+
+
+COMMON = (
+    b'{"attempts":[{"bound":{"cached_tokens":0,"completion_tokens":384,"prompt_tokens":512},"cost_usd":0.0,'
+    b'"failure":"","number":1,"prompt_price":0.25,"seconds":2.1,"usage":{"cached_tokens":0,"completion_tokens":'
+    b'96,"prompt_tokens":128}}],"completions":null,"error":"","execution":null,"reply":{"attempts":1,"cached":'
+    b'false,"cost_usd":0.0,"finish_reason":"stop","seconds":2.1,"text":"The answer is","usage":{"cached_tokens"'
+    b':0,"completion_tokens":96,"prompt_tokens":128}},"too_long":false}{"model":"","request":{"draw":0,"json_'
+    b'schema":null,"max_tokens":384,"messages":[{"content":"","role":"user"}],"seed":0,"stop":[],'
+    b'"temperature":0.7,"top_p":1.0}}'
+)
+"""What most texts have in common; each file has the one that it was made with."""
+
+
+class Texts:
+    """Compresses against what the texts of a file have in common.
+
+    Args:
+        common: at most 32 KiB, the same for writing and reading.
+    """
+
+    def __init__(self, common: bytes) -> None:
+        self._common = common
+
+    def beside(self, prompt: bytes) -> Texts:
+        """For replies to ``prompt`` whose file does not hold it: what they repeat of it is kept as a
+        place in the prompt, and only who has the prompt can read them."""
+        return Texts(self._common + prompt)
+
+    def packed(self, text: bytes) -> bytes:
+        """Compressed."""
+        compressor = zlib.compressobj(6, zdict=self._common)
+        return compressor.compress(text) + compressor.flush()
+
+    def unpacked(self, packed: bytes) -> bytes:
+        """
+        Raises:
+            zlib.error: it is no text of this file.
+        """
+        return zlib.decompressobj(zdict=self._common).decompress(packed)
+
+
+def first_draw(asked: Any) -> tuple[Any, int]:
+    """What was asked, as its draw 0 was, and the draw."""
+    request = asked.get("request") if isinstance(asked, Mapping) else None
+    if not isinstance(request, Mapping):
+        return asked, 0
+    draw, seed = int(request["draw"]), request["seed"]
+    first = {**request, "draw": 0, "seed": None if seed is None else seed - draw}
+    return {**asked, "request": first}, draw
+
+
+def canonical(value: Any) -> bytes:
+    """JSON in one form."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def sha256(data: bytes) -> bytes:
+    """32 bytes."""
+    return hashlib.sha256(data).digest()
+
+
+def row_digest(key: str, packed: bytes) -> bytes:
+    """Of a reply under its key: a changed byte, or another row's reply, is noticed."""
+    return sha256(bytes.fromhex(key) + packed)[:8]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from llm_as_judge.llm.billing import billed_to
-from llm_as_judge.llm.executors import among_known
+from llm_as_judge.llm.shared import among_known
 from llm_as_judge.operators.base import (
     MAX_NUMBER,
     MAX_TEXT_CHARACTERS,

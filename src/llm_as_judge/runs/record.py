@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from llm_as_judge.errors import GraderError
-from llm_as_judge.types import PromptFacts, ReplyLogProbs, Rollout, from_json, to_json
+from llm_as_judge.errors import DataError, GraderError
+from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.types import Problem, PromptFacts, ReplyLogProbs, Rollout, from_json, to_json
 
 
 class RunKey(NamedTuple):
@@ -142,3 +145,37 @@ def read_record(row: Mapping[str, Any]) -> RunRecord:
     known = {name: row[name] for name in (*FIGURES, *optional)}
     kept = {name: from_json(kind, row[name]) for name, kind in _WHOLE.items() if name in row}
     return RunRecord(**known, **kept)
+
+
+OLDER = ("cells.jsonl", "rollouts.jsonl")
+
+
+def older_runs(path: Path) -> Iterator[tuple[Problem | None, RunRecord]]:
+    """The runs of a file of :data:`OLDER`, each with its problem where the line holds it.
+
+    Raises:
+        DataError: a line is broken (``file:line``), or the file beside it that says the rest.
+    """
+    bank = path.name == OLDER[0]
+    beside = _beside(path.with_name("about.json" if bank else "plan.json"))
+    version = beside.get("version of the grading rules" if bank else "grading_version", 1)
+    for number, row in enumerate(JsonLines(path).rows(), start=1):
+        try:
+            if bank:
+                yield None, read_record({**row, "grading_version": version})
+                continue
+            rollout: Rollout = from_json(Rollout, row.get("rollout"))
+            policy = str(beside.get("policy", ""))
+            yield from_json(Problem, row.get("problem")), RunRecord.of(policy, rollout, version)
+        except TypeError as error:
+            raise DataError(f"{path}:{number}: not a run: {error}; remove that line") from None
+
+
+def _beside(path: Path) -> Mapping[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from None
+    return found if isinstance(found, dict) else {}

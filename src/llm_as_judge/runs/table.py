@@ -27,8 +27,7 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.files import exclusive, write_text
 from llm_as_judge.jsonl import Broken, JsonLines
 from llm_as_judge.renamed import hint
-from llm_as_judge.runs.older import OLDER, older_runs
-from llm_as_judge.runs.record import FIGURES, RunKey, RunRecord, read_record
+from llm_as_judge.runs.record import FIGURES, OLDER, RunKey, RunRecord, older_runs, read_record
 from llm_as_judge.types import Domain, Problem, from_json, to_json
 
 ABOUT, PROGRAMS, PROBLEMS, RUNS = "about.json", "programs.jsonl", "problems.jsonl", "runs.jsonl"

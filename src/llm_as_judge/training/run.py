@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.data.files import ProblemFile
-from llm_as_judge.data.sampler import StratifiedSampler
+from llm_as_judge.data.mix import StratifiedSampler
 from llm_as_judge.errors import BudgetError, DataError
 from llm_as_judge.grading.version import GRADING_VERSION, older_verdicts
 from llm_as_judge.llm.estimate import measured_means

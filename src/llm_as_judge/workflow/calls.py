@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from llm_as_judge.llm.executors import among_known
+from llm_as_judge.llm.shared import among_known
 from llm_as_judge.operators import OperatorEntry
 from llm_as_judge.operators.base import MAX_NUMBER
 from llm_as_judge.operators.registry import EXECUTOR

@@ -15,7 +15,7 @@ from llm_as_judge.accuracy import Accuracy, Right
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.compare import (
     compare,
-    oracle_gap,
+    headroom_of,
     pareto_front,
 )
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems
@@ -62,11 +62,12 @@ def test_open_answers_are_not_right_and_no_difference_rests_on_them(tmp_path: Pa
     assert pair.p == pytest.approx(2 / 2**6)
     assert half.accuracy() == Accuracy(0.5, 1.0, wilson(6, 12)[0], 1.0, 12, 6)
     assert half.open == {"gsm8k": 6}
-    room = oracle_gap([perfect, half])
+    room, reach = headroom_of([perfect, half]), headroom_of([perfect, half], open_right=True)
     assert room is not None
-    assert room.audit is not None
-    assert room.if_open_right is not None
-    assert (room.accuracy, room.if_open_right.oracle) == (1.0, 1.0)
+    assert reach is not None
+    assert (room.fixed, reach.oracle) == (1.0, 1.0)
+    assert headroom_of([half]) is None
+    assert headroom_of([]) is None
 
 
 def test_more_comparisons_need_smaller_p(tmp_path: Path) -> None:
@@ -137,52 +138,6 @@ def test_a_run_that_failed_puts_nobody_out_of_the_front(tmp_path: Path) -> None:
     assert pareto_front([]).names == ()
 
 
-def two_domains(folder: Path, name: str, right: str, tokens: int) -> SystemResults:
-    """Two letters of mathematics, then two of questions; a shorter word knows no questions."""
-    rows = [
-        row(i, [{"y": True, "n": False, "-": None}[letter]], tokens, "gsm8k" if i < 2 else "squad2")
-        for i, letter in enumerate(right)
-    ]
-    (found,) = read_systems([written(folder, name, rows)])
-    return found
-
-
-def test_headroom_is_what_choosing_for_everything_a_domain_and_a_problem_would_reach(
-    tmp_path: Path,
-) -> None:
-    math = two_domains(tmp_path, "math", "ynnn", 10)
-    questions = two_domains(tmp_path, "questions", "nnyy", 10)
-    dear = two_domains(tmp_path, "dear", "nnyy", 90)
-    room = oracle_gap([math, dear, questions])
-    assert room is not None
-    assert (room.problems, room.best, room.accuracy) == (4, "questions", 0.5)
-    assert room.chosen == {"math": "math", "qa": "questions"}
-    assert (room.by_domain, room.by_problem) == (0.75, 0.75)
-    # who was evaluated on one domain alone has its say there, and on the single problem
-    narrow = two_domains(tmp_path, "narrow", "yy", 500)
-    room = oracle_gap([math, questions, narrow])
-    assert room is not None
-    assert (room.problems, room.chosen["math"]) == (4, "narrow")
-    assert (room.by_domain, room.by_problem) == (1.0, 1.0)
-
-
-def test_headroom_counts_what_all_have_answered_and_shares_over_seeds(tmp_path: Path) -> None:
-    first = two_domains(tmp_path, "first", "ynn-", 10)
-    often = two_domains(tmp_path, "often", "nnny", 10)
-    often = replace(often, right={**often.right, "gsm8k/1": Right(0.5)})
-    room = oracle_gap([first, often])
-    assert room is not None
-    assert (room.problems, room.by_problem) == (3, pytest.approx(0.5))
-    # answered on one of the two problems only: not a choice for the domain
-    half = two_domains(tmp_path, "half", "-y", 1)
-    room = oracle_gap([first, often, half])
-    assert room is not None
-    assert (room.chosen["math"], room.by_problem) == ("first", pytest.approx(2 / 3))
-    assert oracle_gap([first]) is None
-    assert oracle_gap([]) is None
-    assert oracle_gap([first, two_domains(tmp_path, "other", "nnnn", 1)]) is not None
-
-
 def test_who_shares_no_problem_is_left_out_unless_nobody_does(tmp_path: Path) -> None:
     reference = system(tmp_path, "ref", "yn", 10)
     other = system(tmp_path, "other", "yy", 10)
@@ -205,9 +160,7 @@ def with_draws(folder: Path, name: str, lost: int) -> SystemResults:
 def test_problems_that_miss_a_draw_are_left_out_of_the_audit_while_they_are_few(
     tmp_path: Path, lost: int, problems: int, draws: int
 ) -> None:
-    room = oracle_gap([with_draws(tmp_path, name, lost) for name in ("one", "other")])
+    room = headroom_of([with_draws(tmp_path, name, lost) for name in ("one", "other")])
     assert room is not None
-    assert room.problems == 10
-    assert room.audit is not None
-    assert (room.audit.problems, room.audit.draws) == (problems, draws)
-    assert (room.audit.interaction is None) is (draws == 1)
+    assert (room.problems, room.draws) == (problems, draws)
+    assert (room.interaction is None) is (draws == 1)

@@ -11,15 +11,12 @@ from llm_as_judge.accuracy import Accuracy
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation import compare as comparing
 from llm_as_judge.evaluation.before_after import few_words, sentences, too_few
-from llm_as_judge.evaluation.compare import Comparison, Front, OracleGap, p_text
+from llm_as_judge.evaluation.compare import Comparison, Front, p_text
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems, reservations
 from llm_as_judge.types import to_json
 from llm_as_judge.views.console import console, say, say_json
 from llm_as_judge.views.open_answers import POINTER, REACH, counted
 from llm_as_judge.views.tables import number_cell, show_table, turned
-
-CHOOSING_PROBLEMS = 30
-"""With fewer, the best for each domain or problem is mostly luck, and is not shown."""
 
 
 def compare(
@@ -32,7 +29,6 @@ def compare(
     domains = sorted(set(reference.domains.values())) if by_domain else []
     of_domain = {name: comparing.compare(policies, reference, name) for name in domains}
     front = comparing.pareto_front(policies)
-    room = comparing.oracle_gap(policies)
     doubts = reservations(policies)
     tested = {reference.name, *(pair.name for pair in pairs)}
     apart = [c.name for c in policies if c.name not in tested]
@@ -45,7 +41,7 @@ def compare(
                 {**to_json(c), **_summary(c), "pareto": c.name in front.names} for c in systems
             ],
             "pareto_problems": front.problems,
-            "headroom": to_json(room) if room else None,
+            "headroom": to_json(comparing.headroom_of(policies)),
             "comparisons": to_json(pairs),
             "not_tested": apart,
             "comparisons_by_domain": {name: to_json(found) for name, found in of_domain.items()},
@@ -73,7 +69,7 @@ def compare(
             table = _pair_rows(tested_in)
             title = f"Against {reference.name}{part}"
             show_table(title, *(table if markdown else turned(*table)), markdown)
-    for line in [*_open(systems, pairs), *_remarks(systems, front, room)]:
+    for line in [*_open(systems, pairs), *_remarks(systems, front)]:
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
 
 
@@ -187,7 +183,7 @@ def _open(systems: Sequence[SystemResults], pairs: Sequence[Comparison]) -> list
     return [f"open answers: {counts} ({counted(of_sets)}). {REACH} What to do: {POINTER}", *could]
 
 
-def _remarks(systems: Sequence[SystemResults], front: Front, room: OracleGap | None) -> list[str]:
+def _remarks(systems: Sequence[SystemResults], front: Front) -> list[str]:
     apart = ""
     if front.apart:
         apart = (
@@ -201,14 +197,6 @@ def _remarks(systems: Sequence[SystemResults], front: Front, room: OracleGap | N
         f"policy are counted, on the {front.problems} problems that all have answered.{apart}"
     )
     lines = [best] if front.names else []
-    if room and room.problems >= CHOOSING_PROBLEMS:
-        chosen = ", ".join(f"{domain}: {name}" for domain, name in room.chosen.items())
-        lines.append(
-            f"Choosing among them, on {room.problems} problems: {room.best} for everything "
-            f"{room.accuracy:.0%}, the best for each domain ({chosen}) {room.by_domain:.0%}, for each "
-            f"problem {room.by_problem:.0%}. The last two are in-sample, so too high: llm-as-judge headroom, on the "
-            "folder with these results, cross-validates them."
-        )
     policies = [c for c in systems if not c.sanity_baseline]
     if len(policies) == 1:
         lines.append(_lacking(policies[0]))

@@ -15,7 +15,7 @@ from llm_as_judge.data.files import own_problems
 from llm_as_judge.data.rows import TABLES
 from llm_as_judge.data.selection import problem_file, without_test_rows
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.compare import oracle_gap
+from llm_as_judge.evaluation.compare import headroom_of
 from llm_as_judge.evaluation.layout import full_files
 from llm_as_judge.evaluation.search.audit import FEW_ROWS, TOO_FEW, TRAIN, audited
 from llm_as_judge.evaluation.search.choices import not_graded_by_set
@@ -82,12 +82,11 @@ def _of_folder(folder: Path, settings: Config) -> None:
         one_for = "each domain"
     elif files := sorted(folder.glob("*_results.json")) or full_files(folder, "*/*"):
         systems = [system for system in read_systems(files) if not system.sanity_baseline]
-        compared = oracle_gap(systems)
-        room = compared.audit if compared is not None else None
-        reach = compared.if_open_right if compared is not None else None
+        room = headroom_of(systems)
         open_ = Counter[str]()
         for system in systems:
             open_.update(system.open)
+        reach = headroom_of(systems, open_right=True) if open_ else None
         left = open_runs(open_, sum(len(runs) for s in systems for runs in s.verdicts.values()))
         one_for = "everything"
     else:

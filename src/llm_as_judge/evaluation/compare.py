@@ -6,8 +6,7 @@ answer is not right; how far the open ones could change a difference stands besi
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -199,58 +198,15 @@ def _widest(systems: Sequence[SystemResults]) -> tuple[list[SystemResults], list
     return taking, common
 
 
-@dataclass(frozen=True, slots=True)
-class OracleGap:
-    """What choosing among the systems could reach: whether there is anything to learn.
+def headroom_of(systems: Sequence[SystemResults], *, open_right: bool = False) -> Headroom | None:
+    """What choosing among the systems could reach, of those evaluated on as many problems as the widest
+    and on the problems of which none of them failed; None where fewer than two are.
 
-    ``by_domain`` and ``by_problem`` are in-sample; ``audit`` has the cross-validated figures.
-    """
-
-    problems: int
-    """Of which nobody failed who was evaluated on as many as the widest; the figures are of these."""
-    best: str
-    accuracy: float
-    """Of ``best``, one system for everything."""
-    chosen: Mapping[str, str]
-    """The best system for each domain."""
-    by_domain: float
-    """Accuracy of these together."""
-    by_problem: float
-    """Accuracy if each problem went to the system that does it best: a bound for any policy that
-    writes only these programs."""
-    audit: Headroom | None
-    """The same choices made on other problems or draws than they are counted on; of those who take part
-    alone. None where fewer than two do."""
-    if_open_right: Headroom | None
-    """The same, were all open answers right; None where nothing is open."""
-
-
-def oracle_gap(systems: Sequence[SystemResults]) -> OracleGap | None:
-    """None for fewer than two systems, or where on each problem some that take part failed.
-
-    Who was evaluated on fewer problems is chosen from where it has answered all that count (of the
-    domain, or the one problem). Equals: the one of fewer executor tokens, then the first.
+    Args:
+        open_right: open answers count as right.
     """
     taking, common = _widest(systems)
-    if len(systems) < 2 or not common:
-        return None
-    best = _best(taking, common)
-    domains: dict[str, list[str]] = defaultdict(list)
-    for id_ in common:
-        domains[taking[0].domains[id_]].append(id_)
-    chosen = {name: _best(systems, ids) for name, ids in domains.items()}
-    return OracleGap(
-        len(common),
-        best.name,
-        fmean(best.right[id_].right for id_ in common),
-        {name: system.name for name, system in chosen.items()},
-        fmean(chosen[name].right[id_].right for name, ids in domains.items() for id_ in ids),
-        fmean(max(c.right[id_].right for c in systems if id_ in c.right) for id_ in common),
-        headroom([_table(taking, common)]),
-        headroom([_table(taking, common, True)])
-        if any(c.right[id_].open for c in taking for id_ in common)
-        else None,
-    )
+    return headroom([_table(taking, common, open_right)]) if common else None
 
 
 _LEAST_WHOLE = 0.8
@@ -279,13 +235,3 @@ def _table(
     spent = [[(c.costs.get(id_, c.tokens.get(id_, 0.0)),) for id_ in ids] for c in systems]
     sets = [systems[0].datasets[id_] for id_ in ids]
     return DomainTable(np.array(right), np.array(spent), sets, [c.calls for c in systems])
-
-
-def _best(systems: Sequence[SystemResults], ids: Sequence[str]) -> SystemResults:
-    """Most accurate on these problems, among those that failed on none of them."""
-
-    def rank(system: SystemResults) -> tuple[float, float]:
-        tokens = fmean(system.tokens.get(id_, 0.0) for id_ in ids)
-        return fmean(system.right[id_].right for id_ in ids), -tokens
-
-    return max((c for c in systems if all(id_ in c.right for id_ in ids)), key=rank)

@@ -3,5 +3,5 @@
 programs.py    the programs that take part: shipped, given, sampled, mutated
 choices.py     the best program for everything, a domain or a set; in-sample and cross-validated
 halving.py     poor programs get few runs
-run.py         all of it for one configuration · written.py  the files of a search
+run.py         all of it for one configuration, and its files
 """

@@ -11,7 +11,7 @@ from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
 
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.views import pace
+from llm_as_judge.views import console as pace
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
 

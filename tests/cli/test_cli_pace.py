@@ -2,7 +2,7 @@
 
 import pytest
 
-from llm_as_judge.views import pace
+from llm_as_judge.views import console as pace
 from llm_as_judge.views.console import Pace, clock
 
 

@@ -104,18 +104,6 @@ async def test_runs_that_failed_by_our_fault_are_told_and_the_others_kept(tmp_pa
         assert len(bank.runs) == 8
 
 
-async def test_a_budget_takes_in_fewer_programs_but_never_none(tmp_path: Path) -> None:
-    taking, rows = programs(64), problems(80)
-    with Bank.writing(tmp_path, {}) as bank:
-        whole = runner(bank, best_is(5))
-        await halve(whole, taking, rows, draws=4, seed=0)
-        for budget in (whole.cost / 2, 1.0):
-            limited = whole.fresh()
-            found = await halve(limited, taking, rows, draws=4, seed=0, budget=budget)
-            assert 1 <= len(found) < 8
-            assert limited.cost < whole.cost
-
-
 def test_data_sets_take_turns_in_an_order_of_the_seed() -> None:
     rows = [*problems(6), *problems(3, "math")]
     ordered = mixed_order(rows, 0)

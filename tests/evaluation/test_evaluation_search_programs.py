@@ -6,23 +6,19 @@ import ast
 from pathlib import Path
 
 import pytest
-from planted import problems
 
-from llm_as_judge.assembly import policy_prompt, program_options
+from llm_as_judge.assembly import program_options
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.baselines import workflows_dir
-from llm_as_judge.evaluation.random_workflow import RandomPrograms
 from llm_as_judge.evaluation.search.mutations import mutated
 from llm_as_judge.evaluation.search.programs import (
     given,
-    sampled,
     shipped,
     together,
     widened,
-    written_by,
 )
-from llm_as_judge.types import DOMAINS, Domain, Sampling
+from llm_as_judge.types import DOMAINS, Domain
 from llm_as_judge.workflow.program import form_of, parse_program
 
 CONFIG = Config()
@@ -111,18 +107,3 @@ def test_only_operators_that_are_shown_are_mutated_to_and_drawn(domain: Domain) 
     for program in made:
         parsed = parse_program(program.text, domain, form_of(program.text))
         assert set(parsed.operators) <= shown
-
-
-async def test_what_a_policy_writes_takes_part_where_it_can_run() -> None:
-    rows = problems(3)
-    found = await written_by(
-        RandomPrograms("math", 32), policy_prompt(CONFIG), rows, Sampling(4, 1.0, 128), OPTIONS
-    )
-    assert 1 < len(found["math"]) <= 12
-    assert {program.origin for program in found["math"]} == {"sampled"}
-    assert len({program.hash for program in found["math"]}) == len(found["math"])
-
-
-async def test_only_a_policy_writes_programs() -> None:
-    with pytest.raises(ConfigError, match="--policy cot: wanted untrained or a checkpoint folder"):
-        await sampled("cot", CONFIG, problems(1))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from pathlib import Path
 
 from llm_as_judge.assembly import program_options
 from llm_as_judge.assembly.executor_settings import operator_settings
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.bank_runs import run_search, say_estimate
-from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.config import Config
 from llm_as_judge.data.selection import problem_file
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.evaluation.search.programs import Programs, given, sampled, shipped, together
+from llm_as_judge.evaluation.search.programs import Programs, given, shipped, together
 from llm_as_judge.evaluation.search.run import Rows, SearchOptions, check_options, usual_draws
 from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import DOMAINS, Domain, Problem
@@ -30,15 +28,13 @@ def search(
     draws: int | None,
     count: int,
     programs: Path | None,
-    policy: str | None,
-    cost: float | None,
 ) -> None:
     settings = asked.settings()
     temperature = operator_settings(settings).temperature
-    options = SearchOptions(count, draws or usual_draws(temperature), cost, settings.training.seed)
+    options = SearchOptions(count, draws or usual_draws(temperature), settings.training.seed)
     check_options(options, temperature)
     problems = _rows(settings, split, rows, bank)
-    taking = _programs(settings, options, problems, programs, policy)
+    taking = _programs(settings, options, problems, programs)
     say_estimate(settings, problems, taking, options, bank)
     run_search(settings, out, bank, problems, taking, options)
 
@@ -48,24 +44,19 @@ def _programs(
     options: SearchOptions,
     problems: Rows,
     folder: Path | None,
-    policy: str | None,
 ) -> Programs:
-    """Those of ``folder``, those that are shipped, and those that ``policy`` writes.
+    """Those of ``folder``, and those that are shipped.
 
     Raises:
         ConfigError: none of a domain.
     """
-    own = given(folder, program_options(settings), DOMAINS) if folder is not None else {}
-    written: Programs = {}
-    if policy is not None:
-        with stoppable("") as work:
-            written = work.run(sampled(policy, settings, [*chain(*problems.values())]))
-    others = shipped(program_options(settings), tuple(problems)) if options.count else {}
-    taking = together(own, others, written)
+    known = program_options(settings)
+    own = given(folder, known, DOMAINS) if folder is not None else {}
+    taking = together(own, shipped(known, tuple(problems)) if options.count else {})
     if without := [domain for domain in problems if not taking.get(domain)]:
         raise ConfigError(
-            f"--count 0: neither --programs nor --policy has a program of {', '.join(without)}; add one, or give "
-            "--count 1 for the shipped ones"
+            f"--count 0: --programs has no program of {', '.join(without)}; add one, or give --count 1 for the shipped "
+            "ones"
         )
     return taking
 

@@ -24,7 +24,7 @@ from llm_as_judge.llm.billing import Attempt, Role
 from llm_as_judge.llm.connection import Connection, answered, post_json, served_models
 from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
 from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
-from llm_as_judge.llm.refusals import Unusable
+from llm_as_judge.llm.refusals import ReplyError
 from llm_as_judge.llm.replicas import RateLimit, Replica, asked_directly
 from llm_as_judge.llm.wire import (
     WireReply,
@@ -223,7 +223,7 @@ class OpenAIChat:
             )
             try:
                 replies, seconds = await self._attempt(request, body, attempt + uncounted + 1)
-            except Unusable as problem:
+            except ReplyError as problem:
                 if self._leave_out(problem, body):
                     uncounted += 1
                     continue
@@ -262,7 +262,7 @@ class OpenAIChat:
             try:
                 replies, usage = await self._send(body)
                 failure = ""
-            except Unusable as problem:
+            except ReplyError as problem:
                 usage, failure = problem.usage, problem.kind
                 if problem.untouched:
                     bound = Usage()
@@ -344,7 +344,7 @@ class OpenAIChat:
         return self.price.of(usage) if self.price is not None and usage is not None else None
 
     # ----------------------------------------------------------------------------------- failures
-    def _leave_out(self, problem: Unusable, body: Mapping[str, Any]) -> bool:
+    def _leave_out(self, problem: ReplyError, body: Mapping[str, Any]) -> bool:
         """Whether the request is to be sent again without what was refused: requests that were under way
         when the first refusal came had it too."""
         name = problem.refused_field
@@ -364,7 +364,7 @@ class OpenAIChat:
             "%s: asked for %s, and its replies say %s", self._described(), self.model_name, name
         )
 
-    async def _pause(self, problem: Unusable, attempt: int) -> None:
+    async def _pause(self, problem: ReplyError, attempt: int) -> None:
         if problem.wait_s is not None:
             pause = problem.wait_s
         else:
@@ -372,11 +372,11 @@ class OpenAIChat:
             pause = longest * self._jitter.uniform(0.5, 1.0)
         if pause > _LONGEST_WAIT_S:
             raise self._give_up(
-                Unusable(problem.kind, f"{problem.message}; asks to wait {pause:.0f} s"), attempt
+                ReplyError(problem.kind, f"{problem.message}; asks to wait {pause:.0f} s"), attempt
             ) from None
         await asyncio.sleep(pause)
 
-    def _give_up(self, problem: Unusable, tries: int) -> EndpointError:
+    def _give_up(self, problem: ReplyError, tries: int) -> EndpointError:
         times = "1 try" if tries == 1 else f"{tries} tries"
         error = _ERRORS.get(problem.kind, EndpointError)
         return error(f"{self._described()}: {problem.kind}: {problem.message} ({times})")

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from llm_as_judge.errors import ModelError
-from llm_as_judge.llm.refusals import Unusable
+from llm_as_judge.llm.refusals import ReplyError
 from llm_as_judge.llm.replicas import Replica
 from llm_as_judge.quoting import quoted, without_known_keys
 
@@ -118,22 +118,22 @@ async def post_json(
         path: below the server's address, e.g. ``/chat/completions``.
         timeout_s: for the whole exchange.
     Raises:
-        Unusable: ``connect``, ``timeout``, ``dropped`` or ``too_large``.
+        ReplyError: ``connect``, ``timeout``, ``dropped`` or ``too_large``.
     """
     try:
         return await asyncio.wait_for(read_post(http, f"{server.base_url}{path}", body), timeout_s)
     except (asyncio.TimeoutError, httpx.TimeoutException) as error:
         if isinstance(error, httpx.ConnectTimeout):
-            raise Unusable(
+            raise ReplyError(
                 "connect", f"{server.shown} cannot be connected to", untouched=True
             ) from None
         said = f"no reply in {timeout_s:g} s (timeout_s; a slow server needs longer)"
-        raise Unusable("timeout", said) from None
+        raise ReplyError("timeout", said) from None
     except (httpx.ConnectError, httpx.UnsupportedProtocol, httpx.ProxyError) as error:
         said = f"cannot connect ({quoted(str(error))})"
-        raise Unusable("connect", said, untouched=True) from None
+        raise ReplyError("connect", said, untouched=True) from None
     except (httpx.HTTPError, httpx.StreamError) as error:
-        raise Unusable("dropped", f"connection broke ({type(error).__name__})") from None
+        raise ReplyError("dropped", f"connection broke ({type(error).__name__})") from None
 
 
 async def read_post(
@@ -142,7 +142,7 @@ async def read_post(
     """The same without deadline and names.
 
     Raises:
-        Unusable: ``too_large``.
+        ReplyError: ``too_large``.
         httpx.HTTPError: whatever happens on the wire.
     """
     return await _read(http, "POST", url, body)
@@ -156,7 +156,7 @@ async def _read(
         async for chunk in response.aiter_bytes():
             content += chunk
             if len(content) > _MAX_BODY:
-                raise Unusable("too_large", f"response exceeds {_MAX_BODY >> 20} MiB")
+                raise ReplyError("too_large", f"response exceeds {_MAX_BODY >> 20} MiB")
         return response.status_code, response.headers, bytes(content)
 
 
@@ -178,7 +178,7 @@ async def served_models(
         status, _, content = await asyncio.wait_for(listing, wait_s)
     except (asyncio.TimeoutError, httpx.TimeoutException):
         raise ModelError(f"{where}: no answer in {wait_s:g} s; is the server up?") from None
-    except Unusable as problem:
+    except ReplyError as problem:
         raise ModelError(
             f"{where}: /models: {problem.message}; does base_url end in /v1?"
         ) from None
@@ -221,7 +221,7 @@ async def _lists_below_v1(http: httpx.AsyncClient, server: Replica, wait_s: floa
     listing = _read(http, "GET", f"{server.base_url}/v1/models")
     try:
         _, _, content = await asyncio.wait_for(listing, wait_s)
-    except (asyncio.TimeoutError, httpx.HTTPError, Unusable):
+    except (asyncio.TimeoutError, httpx.HTTPError, ReplyError):
         return False
     return _listed(content) is not None
 
@@ -235,7 +235,7 @@ async def answered(
     try:
         status, _, content = await asyncio.wait_for(asking, http.timeout.read)
         data = json.loads(content)
-    except (asyncio.TimeoutError, httpx.HTTPError, Unusable, ValueError, RecursionError):
+    except (asyncio.TimeoutError, httpx.HTTPError, ReplyError, ValueError, RecursionError):
         return None
     whole = status == 200 and isinstance(data, dict) and isinstance(data.get("choices"), list)
     return data if whole else None

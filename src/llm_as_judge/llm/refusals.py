@@ -74,7 +74,7 @@ _ROLES = re.compile(
 )
 
 
-class Unusable(Exception):  # noqa: N818  an outcome of one attempt, handled by the client
+class ReplyError(Exception):
     """One attempt gave no usable reply.
 
     ``kind`` is a short name that is counted: ``http_429``, ``timeout``, ``empty``, ``cut_off``,
@@ -106,22 +106,24 @@ class Unusable(Exception):  # noqa: N818  an outcome of one attempt, handled by 
         """No model began to work on it: it did not arrive, or was turned away at the door."""
 
 
-def refusal(status: int, headers: Mapping[str, str], content: bytes) -> Unusable:
+def refusal(status: int, headers: Mapping[str, str], content: bytes) -> ReplyError:
     """What a response with another status than 200 means."""
     error = _parsed(content)
     said, codes = _message(error, content), frozenset(_codes(error))
     reason = f"HTTP {status}: {said}" if said else f"HTTP {status}"
     if filters(codes) or (status in (400, 422) and _FILTERED.search(said)):
-        return Unusable("content_filter", reason, retry=False, untouched=True)
+        return ReplyError("content_filter", reason, retry=False, untouched=True)
     if codes & _QUOTA_CODES or status == 402 or (status in (400, 403, 429) and _QUOTA.search(said)):
-        return Unusable("quota", f"{reason} (more tries do not help)", retry=False, untouched=True)
+        return ReplyError(
+            "quota", f"{reason} (more tries do not help)", retry=False, untouched=True
+        )
     refused = _refused_field(status, said, codes, error)
     worded = status in (400, 422) and _TOO_LONG.search(said)
     if not refused and (codes & _TOO_LONG_CODES or status == 413 or worded):
-        return Unusable("too_long", said or reason, retry=False, untouched=True)
+        return ReplyError("too_long", said or reason, retry=False, untouched=True)
     if status == 404:
         reason += " (does base_url end in /v1, and is model_name served there?)"
-    return Unusable(
+    return ReplyError(
         f"http_{status}",
         reason,
         retry=status in _RETRIED_STATUS or status >= 500,

@@ -1,7 +1,7 @@
 """The chat-completions protocol: a request as JSON, a response as texts and usage or as a failure.
 
 What an endpoint sends is not trusted: every field is checked for its type, and what does not fit
-is an :class:`Unusable` attempt with a kind, never a guess.
+is an :class:`ReplyError` attempt with a kind, never a guess.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from llm_as_judge.llm.logprobs import of_first_token, of_tokens, tokens_listed
-from llm_as_judge.llm.refusals import ROLES, Unusable, filters, refusal, shown
+from llm_as_judge.llm.refusals import ROLES, ReplyError, filters, refusal, shown
 from llm_as_judge.quoting import quoted
 from llm_as_judge.thoughts import REPLY_FIELDS, without_thoughts
 from llm_as_judge.types import ChatRequest, Message, ReplyLogProbs, Usage
@@ -128,7 +128,7 @@ def read_response(status: int, headers: Mapping[str, str], content: bytes) -> Wi
     """The reply in a response.
 
     Raises:
-        Unusable: status, JSON, shape or text cannot be used.
+        ReplyError: status, JSON, shape or text cannot be used.
     """
     data, usage = _read(status, headers, content)
     return _reply(data, 0, usage, content)
@@ -143,7 +143,7 @@ def read_draws(
     Args:
         count_each: see :func:`request_body`; without an entry for each token the usage is not known.
     Raises:
-        Unusable: the first draw cannot be used, or as :func:`read_response`.
+        ReplyError: the first draw cannot be used, or as :func:`read_response`.
     """
     data, usage = _read(status, headers, content)
     choices = data.get("choices") if isinstance(data, dict) else None
@@ -156,7 +156,7 @@ def read_draws(
     for place in range(max(1, count)):
         try:
             replies.append(_reply(data, place, usage, content))
-        except Unusable:
+        except ReplyError:
             if not replies:
                 raise
             break
@@ -184,14 +184,14 @@ def _read(status: int, headers: Mapping[str, str], content: bytes) -> tuple[Any,
     """The JSON of a response, and its usage.
 
     Raises:
-        Unusable: another status than 200, or no JSON.
+        ReplyError: another status than 200, or no JSON.
     """
     if status != 200:
         raise refusal(status, headers, content)
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
-        raise Unusable("bad_json", f"response is no JSON: {shown(content)}") from None
+        raise ReplyError("bad_json", f"response is no JSON: {shown(content)}") from None
     if not isinstance(data, dict):
         return data, None
     error = data.get("error")
@@ -221,12 +221,12 @@ def _reply(data: Any, place: int, usage: Usage | None, content: bytes) -> WireRe
         content_text = _text_of(message.get("content"))
         finish = choice.get("finish_reason")
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise Unusable(
+        raise ReplyError(
             "bad_shape", f"response has no choices[0].message: {shown(content)}", usage=usage
         ) from None
     if content_text is None:
         kind = type(message["content"]).__name__
-        raise Unusable("bad_shape", f"content is {kind}, wanted text", usage=usage)
+        raise ReplyError("bad_shape", f"content is {kind}, wanted text", usage=usage)
     text = without_thoughts(content_text, fields=REPLY_FIELDS)
     finish = quoted(finish, _FINISH_CHARS) if isinstance(finish, str) else ""
     if not text.strip():
@@ -254,14 +254,14 @@ def _text_of(content: Any) -> str | None:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _no_text(finish: str, usage: Usage | None, message: Mapping[str, Any]) -> Unusable:
+def _no_text(finish: str, usage: Usage | None, message: Mapping[str, Any]) -> ReplyError:
     refused = message.get("refusal")
     if filters(frozenset({finish.casefold()})) or (isinstance(refused, str) and refused.strip()):
         said = quoted(refused) if isinstance(refused, str) else ""
         why = f"the model refuses: {said}" if said else f"filtered (finish_reason {finish})"
-        return Unusable("content_filter", why, retry=False, usage=usage)
+        return ReplyError("content_filter", why, retry=False, usage=usage)
     if finish == "length":
-        return Unusable("cut_off", "all tokens were spent before the reply began", usage=usage)
+        return ReplyError("cut_off", "all tokens were spent before the reply began", usage=usage)
     said = f"empty reply (finish_reason {finish or 'missing'})"
     elsewhere = [key for key in message if key not in _BESIDE_TEXT and message[key]]
     thoughts = [key for key in elsewhere if key.startswith(("reasoning", "thinking"))]
@@ -272,7 +272,7 @@ def _no_text(finish: str, usage: Usage | None, message: Mapping[str, Any]) -> Un
         )
     elif elsewhere:
         said += f", its message has {quoted(elsewhere[0], _FINISH_CHARS)!r} instead"
-    return Unusable("empty", said, usage=usage)
+    return ReplyError("empty", said, usage=usage)
 
 
 def usage_of(data: object) -> Usage | None:

@@ -21,7 +21,7 @@ import httpx
 
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.files import output_errors, write_text
-from llm_as_judge.llm.refusals import Unusable
+from llm_as_judge.llm.refusals import ReplyError
 from llm_as_judge.llm.replicas import Replica, Replicas, is_loopback
 
 log = logging.getLogger(__name__)
@@ -125,7 +125,7 @@ class ReplicaHealth:
         """
         Args:
             folder: of the adapters, where the file of drained replicas lies.
-            let_in: makes a replica that answers again fit for work; raises Unusable or ModelError
+            let_in: makes a replica that answers again fit for work; raises ReplyError or ModelError
                 where it cannot.
             outage_s: how long work waits while no replica may be asked.
         """
@@ -209,7 +209,7 @@ class ReplicaHealth:
         if state.why:
             try:
                 await self._let_in(server)
-            except (Unusable, ModelError) as problem:
+            except (ReplyError, ModelError) as problem:
                 state.why = f"answers, but {problem}"
                 log.warning("policy sampler at %s: %s", server.shown, state.why)
             else:

@@ -28,7 +28,7 @@ import httpx
 
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.llm.connection import CONNECT_S, POOL, post_json
-from llm_as_judge.llm.refusals import Unusable, refusal
+from llm_as_judge.llm.refusals import ReplyError, refusal
 from llm_as_judge.llm.replicas import Replica, Replicas, is_loopback
 from llm_as_judge.policy.chat_template import completion_of, prompt_ids
 from llm_as_judge.policy.replica_health import ReplicaHealth
@@ -131,7 +131,7 @@ class VllmReplicas:
         for server in self._replicas.servers:
             try:
                 await self._probe(server)
-            except Unusable as problem:
+            except ReplyError as problem:
                 said = f"{problem.kind}: {problem.message}"
                 if problem.kind not in ("connect", "timeout", "dropped"):
                     raise ModelError(f"{_who(server)}: {said}") from None
@@ -186,7 +186,7 @@ class VllmReplicas:
     async def _load_or_leave(self, server: Replica, adapter: Adapter) -> None:
         try:
             await self._load(server, adapter)
-        except Unusable as problem:
+        except ReplyError as problem:
             said = f"{problem.kind}: {problem.message}; {adapter.name} is not loaded there"
             self._health.lost(server, said)
 
@@ -194,12 +194,12 @@ class VllmReplicas:
         """
         Raises:
             ModelError: the replica refuses it.
-            Unusable: the replica does not answer.
+            ReplyError: the replica does not answer.
         """
         body = {"lora_name": adapter.name, "lora_path": str(adapter.path)}
         try:
             await self._post(server, "/load_lora_adapter", body, _LOAD_S)
-        except Unusable as problem:
+        except ReplyError as problem:
             if not problem.kind.startswith("http_"):
                 raise
             if problem.kind == "http_400" and "already been loaded" in problem.message:
@@ -219,7 +219,7 @@ class VllmReplicas:
         try:
             if self._health.alive(server):
                 return await self._unload_at(server, name)
-        except Unusable as problem:  # costs it memory, and the run nothing
+        except ReplyError as problem:  # costs it memory, and the run nothing
             log.warning("%s: %s not unloaded: %s", _who(server), name, problem)
         self._owed[server.base_url].append(name)
         return None
@@ -227,7 +227,7 @@ class VllmReplicas:
     async def _unload_at(self, server: Replica, name: str) -> None:
         try:
             await self._post(server, "/unload_lora_adapter", {"lora_name": name}, _LOAD_S)
-        except Unusable as problem:
+        except ReplyError as problem:
             if problem.kind != "http_404":  # it has none of that name
                 raise
 
@@ -313,7 +313,7 @@ class VllmReplicas:
                     if self._health.ready(server):  # still, after it has waited for its turn
                         server.sent += 1
                         return ended(draw, await self._drawn(server, adapter, draw))
-            except Unusable as problem:
+            except ReplyError as problem:
                 tries += 1
                 if not problem.retry or tries > self._limits.retries:
                     times = "1 try" if tries == 1 else f"{tries} tries"
@@ -326,7 +326,7 @@ class VllmReplicas:
                 await asyncio.sleep(_PAUSE_S * tries)
             seat.take(await self._health.choose())
 
-    def _note_failure(self, server: Replica, problem: Unusable) -> None:
+    def _note_failure(self, server: Replica, problem: ReplyError) -> None:
         if problem.kind == "connect":
             self._health.lost(server, f"{problem.kind}: {problem.message}")
         else:
@@ -342,7 +342,7 @@ class VllmReplicas:
         body = completion_body(adapter.name, draw)
         try:
             content = await self._post(server, "/completions", body)
-        except Unusable as problem:
+        except ReplyError as problem:
             if problem.kind != "http_404":
                 raise
             await self._load(server, adapter)  # it was started anew, and has forgotten
@@ -413,7 +413,7 @@ def _who(server: Replica) -> str:
     return f"policy sampler at {server.shown}"
 
 
-def _advice(problem: Unusable) -> str:
+def _advice(problem: ReplyError) -> str:
     if "No adapter found" in problem.message:
         return "; it must be able to read that path: set sampling.adapters to a folder of both"
     if problem.kind == "http_404":

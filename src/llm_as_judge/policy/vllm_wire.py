@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from llm_as_judge.llm.refusals import Unusable
+from llm_as_judge.llm.refusals import ReplyError
 from llm_as_judge.policy.chat_template import FENCE
 from llm_as_judge.quoting import quoted
 from llm_as_judge.types import StopReason
@@ -79,7 +79,7 @@ def read_drawn(content: bytes, model: str, draw: Draw) -> Drawn:
     """The completion in a response of status 200.
 
     Raises:
-        Unusable: it is not one completion of this prompt by this model, with an id and a log-prob
+        ReplyError: it is not one completion of this prompt by this model, with an id and a log-prob
             for every token.
     """
     choice = _choice(content, model)
@@ -94,7 +94,7 @@ def read_drawn(content: bytes, model: str, draw: Draw) -> Drawn:
     if finish != "length":
         raise _bad(f"finish_reason is {quoted(str(finish))!r}, wanted 'stop' or 'length'")
     if len(ids) < draw.max_new_tokens:
-        raise Unusable(
+        raise ReplyError(
             "cut_off",
             f"cut off after {len(ids)} of {draw.max_new_tokens} tokens: its --max-model-len is "
             f"smaller than the prompt ({len(draw.prompt_ids)} tokens) and the program together",
@@ -120,7 +120,7 @@ def drawn_logprobs(content: bytes) -> bool:
     """Whether the response to :func:`probe_body` has log-probs of the distribution drawn from.
 
     Raises:
-        Unusable: it is no such response.
+        ReplyError: it is no such response.
     """
     ids, logprobs = _tokens(_choice(content, None), 4)
     if ids != (3,):
@@ -159,5 +159,5 @@ def _tokens(
     return tuple(ids), tuple(min(float(p), 0.0) for p in logprobs)
 
 
-def _bad(message: str) -> Unusable:
-    return Unusable("bad_shape", message)
+def _bad(message: str) -> ReplyError:
+    return ReplyError("bad_shape", message)

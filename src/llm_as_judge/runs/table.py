@@ -48,7 +48,7 @@ class BankProgram:
     name: str
     """What it is shown as: a shipped workflow, a file, or how it was made."""
     origin: str
-    """``shipped``, ``given``, ``sampled`` (by a policy), ``drawn`` (from the grammar) or ``mutated``."""
+    """``shipped``, ``given``, ``drawn`` (from the grammar) or ``mutated``; in older banks ``sampled``, too."""
     text: str
 
     @property

@@ -62,30 +62,22 @@ async def halve(
     *,
     draws: int,
     seed: int,
-    budget: float | None = None,
     on_round: Callable[[HalvingRound], None] | None = None,
 ) -> list[BankProgram]:
     """The finalists of one domain, which have run on all ``problems`` at every draw.
 
-    Args:
-        budget: in written tokens; a round takes in only as many programs as the rest of it pays
-            for by what runs have cost so far, but never fewer than one.
     Raises:
         BudgetError, EndpointError: see :meth:`BankRunner.fill`.
     """
     ordered = mixed_order(problems, seed)
     racing, seen = list(programs), ordered[:0]
-    spent_before = runner.cost
-    for halving_round in halving_rounds(len(racing), len(ordered), draws):
-        rest = None if budget is None else budget - (runner.cost - spent_before)
-        most = _affordable(runner, halving_round, rest)
-        if seen and len(racing) > min(halving_round.programs, most):
-            racing = _best(runner, racing, seen, min(halving_round.programs, most))
-        seen = ordered[: halving_round.problems]
-        taking = HalvingRound(len(racing), halving_round.problems, halving_round.draws)
+    for taking in halving_rounds(len(racing), len(ordered), draws):
+        if seen and len(racing) > taking.programs:
+            racing = _best(runner, racing, seen, taking.programs)
+        seen = ordered[: taking.problems]
         if on_round is not None:
             on_round(taking)
-        await runner.fill(all_runs(racing, seen, halving_round.draws))
+        await runner.fill(all_runs(racing, seen, taking.draws))
     return racing
 
 
@@ -123,13 +115,6 @@ def mean_of_problems(values_JP: Array) -> Array:
     there = ~np.isnan(values_JP)
     sums, counts = np.where(there, values_JP, 0.0).sum(axis=1), there.sum(axis=1)
     return np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)
-
-
-def _affordable(runner: BankRunner, halving_round: HalvingRound, rest: float | None) -> int:
-    if rest is None or not runner.asked:
-        return halving_round.programs
-    mean = runner.cost / len(runner.asked)
-    return max(1, int(rest / max(mean * halving_round.problems * halving_round.draws, 1e-9)))
 
 
 def _best(

@@ -1,19 +1,15 @@
-"""Programs that take part in a search: shipped, given, written by a policy, drawn, mutated."""
+"""Programs that take part in a search: shipped, given, drawn, mutated."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
-from llm_as_judge.assembly import open_system, program_options, under_trained_prompt
-from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng
-from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.baselines import (
-    find_system,
     program_files,
     program_of,
     workflows_dir,
@@ -21,18 +17,14 @@ from llm_as_judge.evaluation.baselines import (
 from llm_as_judge.evaluation.program_runs import bank_program
 from llm_as_judge.evaluation.random_workflow import random_body
 from llm_as_judge.evaluation.search.mutations import mutated
-from llm_as_judge.evaluation.systems import PolicySystem
-from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.runs.table import BankProgram
-from llm_as_judge.types import DOMAINS, Domain, PolicySampler, Problem, Sampling
-from llm_as_judge.workflow.program import ProgramOptions, extract
+from llm_as_judge.types import DOMAINS, Domain
+from llm_as_judge.workflow.program import ProgramOptions
 
 NOT_TAKEN = ("free_cot",)
 """Wants an executor of other settings."""
 WANTS: Mapping[str, set[str]] = {"small_first": {"small"}}
 """Workflow -> executors that it names."""
-SAMPLES = 4
-"""Programs that a policy writes for each problem."""
 _TRIES = 10
 """Programs drawn for each that is wanted, where only some operators are shown."""
 Programs = Mapping[Domain, Sequence[BankProgram]]
@@ -71,57 +63,6 @@ def given(folder: Path, options: ProgramOptions, domains: Sequence[Domain]) -> P
             "folders of these names with programs"
         )
     return found
-
-
-async def written_by(
-    sampler: PolicySampler,
-    prompt: PolicyPrompt,
-    problems: Sequence[Problem],
-    sampling: Sampling,
-    options: ProgramOptions,
-) -> dict[Domain, list[BankProgram]]:
-    """The programs that a policy writes for these problems, of those that can run each once.
-
-    Raises:
-        EndpointError: a program could not be written.
-    """
-    prompts = await asyncio.to_thread(prompt.write, problems)
-    stream = await sampler.sample(prompts, sampling)
-    found: dict[tuple[int, int], BankProgram] = {}
-    try:
-        async for p, k, completion in stream:
-            text, domain = extract(completion.text), problems[p].domain
-            made = bank_program(domain, text, "", "sampled", options)
-            if made is not None:
-                found[p, k] = replace(made, name=f"sampled~{made.hash[:6]}")
-    finally:
-        await stream.aclose()
-    ordered = [found[place] for place in sorted(found)]  # they end in any order
-    domains = dict.fromkeys(problem.domain for problem in problems)
-    return {d: _different([one for one in ordered if one.domain == d]) for d in domains}
-
-
-async def sampled(
-    spec: str, config: Config, problems: Sequence[Problem]
-) -> dict[Domain, list[BankProgram]]:
-    """The programs that the policy ``spec`` writes, ``SAMPLES`` for each problem.
-
-    Args:
-        spec: ``untrained``, or a checkpoint folder.
-    Raises:
-        ConfigError, ModelError: there is no such policy, or it cannot be loaded.
-    """
-    options = program_options(config)
-    system = find_system(spec, options)
-    if not isinstance(system, PolicySystem):
-        raise ConfigError(f"--policy {spec}: wanted untrained or a checkpoint folder")
-    config = under_trained_prompt(config, system.adapter)
-    system.check(config)
-    sampling = Sampling(
-        SAMPLES, config.sampling.temperature, config.sampling.max_new_tokens, config.training.seed
-    )
-    async with open_system(config, adapter=system.adapter) as opened:
-        return await written_by(opened.sampler, opened.prompt, problems, sampling, options)
 
 
 def _of_file(

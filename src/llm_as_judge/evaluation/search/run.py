@@ -38,8 +38,6 @@ class SearchOptions:
     count: int = 50
     """Programs of each domain."""
     draws: int = DRAWS
-    cost: float | None = None
-    """In written tokens: what the search of one domain may ask for; None = no limit."""
     seed: int = 0
     halving: bool = True
     """False: every program runs on every problem at every draw."""
@@ -120,7 +118,6 @@ async def search(
             rows,
             draws=options.draws,
             seed=options.seed,
-            budget=options.cost,
             on_round=(lambda halving_round: on_round(domain, halving_round)) if first else None,
         )
 

@@ -10,7 +10,7 @@ from typing import Any
 from llm_as_judge.accuracy import Accuracy
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation import compare as comparing
-from llm_as_judge.evaluation.before_after import few_words, sentences, too_few
+from llm_as_judge.evaluation.before_after import few_words, sentence, sentences, too_few
 from llm_as_judge.evaluation.compare import Comparison, Front, p_text
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems, reservations
 from llm_as_judge.types import to_json
@@ -34,7 +34,7 @@ def compare(
     apart = [c.name for c in policies if c.name not in tested]
     if as_json:
         found = {
-            "verdict": sentences(systems),
+            "verdict": _verdict(systems, reference, pairs),
             "remarks": doubts,
             "reference": reference.name,
             "systems": [
@@ -48,10 +48,7 @@ def compare(
         }
         say_json(found)
         return
-    said = sentences(systems)
-    if not said and pairs and all(map(too_few, pairs)):
-        most = max(pair.problems for pair in pairs)
-        said = [f"No difference is shown: {few_words(most)}."]
+    said = _verdict(systems, reference, pairs)
     for line in said:
         console.print(line, markup=False, highlight=False, soft_wrap=True, style="bold")
     for line in doubts:
@@ -71,6 +68,20 @@ def compare(
             show_table(title, *(table if markdown else turned(*table)), markdown)
     for line in [*_open(systems, pairs), *_remarks(systems, front)]:
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
+
+
+def _verdict(
+    systems: Sequence[SystemResults], reference: SystemResults, pairs: Sequence[Comparison]
+) -> list[str]:
+    """What training changed; without a trained policy, how the best of the others stands to the reference."""
+    if (said := sentences(systems)) or not pairs:
+        return said
+    if all(map(too_few, pairs)):
+        most = max(pair.problems for pair in pairs)
+        return [f"No difference is shown: {few_words(most)}."]
+    best = max(pairs, key=lambda pair: pair.difference)
+    other = next(system for system in systems if system.name == best.name)
+    return [sentence(reference, other, (reference.name, other.name))]
 
 
 def _reference(systems: Sequence[SystemResults], name: str | None) -> SystemResults:

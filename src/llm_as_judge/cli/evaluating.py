@@ -32,7 +32,7 @@ from llm_as_judge.rollout.line import grader_failed
 from llm_as_judge.runs.judges import grading_version_of
 from llm_as_judge.runs.table import RUNS
 from llm_as_judge.views.console import console, note, say, say_json, status_console, warn_of_judges
-from llm_as_judge.views.live import ProgressView, results_table
+from llm_as_judge.views.live import ProgressView, results_line, results_table
 from llm_as_judge.views.open_answers import open_answers
 
 FREE_COT_TOKENS = 512
@@ -265,6 +265,8 @@ def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:
     if as_json:
         say_json(data.as_json())
         return
+    if line := results_line(record.plan.name, data):
+        say(line, "bold")
     console.print(results_table({record.plan.name: data}))
     if told := open_answers(record.groups(), record.folder / RUNS):
         say(told)

@@ -93,18 +93,16 @@ def _of_folder(folder: Path, settings: Config) -> None:
         raise DataError(f"{folder}: neither a bank nor results of evaluate (*_results.json)")
     if room is None:
         raise DataError(f"{folder}: fewer than two programs ran on the same problems")
-    lines = room.lines(one_for)
+    *figures, verdict = room.lines(one_for)
     if room.problems < FEW_ROWS:
-        say(
-            f"too few rows to say: {room.problems}, wanted {FEW_ROWS} or more; what follows may be luck"
-        )
-        if room.interaction is not None:  # the last line draws a conclusion
-            lines = lines[:-1]
+        few = f"too few rows to say: {room.problems}, wanted {FEW_ROWS} or more; what follows may be luck"
+        figures += [verdict] if room.interaction is None else []  # else it draws a conclusion
+        verdict = few
+    say(verdict, "bold")
     say(f"{room.problems} problems, {room.programs} programs, {room.draws} draws")
     could = room.if_open_right(reach, one_for) if reach is not None else ""
-    for line in [*lines, left, could]:
-        if line:
-            say(line)
+    for line in filter(None, [*figures, left, could]):
+        say(line)
 
 
 def _own_rows(path: Path, limit: str, settings: Config) -> dict[Domain, list[Problem]]:

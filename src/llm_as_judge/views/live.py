@@ -13,9 +13,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from llm_as_judge.data.selection import MIXED
 from llm_as_judge.runs.results import Results
 from llm_as_judge.types import Rollout
-from llm_as_judge.views.report.results import results_view
+from llm_as_judge.views.report.results import accuracy_text, results_view
 
 STEP_COLUMNS: Sequence[tuple[str, str, str]] = (
     ("step", "step", "{:.0f}"),
@@ -100,6 +101,20 @@ def results_table(results: Mapping[str, Results]) -> Table:
             table.add_section()
         table.add_row(*map(escape, row))
     return table
+
+
+def results_line(name: str, data: Results) -> str:
+    """``direct: 30% [11%, 60%] right on 12 problems, 410 written tokens a problem.``, and what so few cannot
+    show; empty where nothing has a verdict."""
+    overall = data.overall
+    if overall["accuracy"] is None:
+        return ""
+    sets = [one for one in data.datasets if one.dataset != MIXED] or data.datasets
+    problems = sum(one.num_samples for one in sets)
+    cost = overall.get("cost")
+    spent = f", {cost:,.0f} written tokens a problem" if cost is not None else ""
+    line = f"{name}: {accuracy_text(overall)} right on {problems} problems{spent}."
+    return " ".join(filter(None, [line, smallness({name: data})]))
 
 
 def smallness(results: Mapping[str, Results]) -> str:

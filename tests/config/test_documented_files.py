@@ -8,7 +8,7 @@ import pytest
 from dotenv import load_dotenv
 
 from llm_as_judge.config import load_config, load_endpoints, load_models
-from llm_as_judge.llm.replicas import asked_directly
+from llm_as_judge.llm.connection import asked_directly
 from llm_as_judge.llm.weights import installed
 
 TRAINING = """\

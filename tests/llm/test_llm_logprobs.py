@@ -13,10 +13,9 @@ import pytest
 from scripted_endpoint import Script, ask, chat_over, refuses
 
 from llm_as_judge.llm.client import EndpointLimits
-from llm_as_judge.llm.logprobs import of_first_token, of_tokens
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
-from llm_as_judge.llm.wire import request_body
+from llm_as_judge.llm.wire import of_first_token, of_tokens, request_body
 from llm_as_judge.types import (
     ChatReply,
     ChatRequest,

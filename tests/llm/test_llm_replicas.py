@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_as_judge.llm.replicas import (
+from llm_as_judge.llm.connection import (
     RateLimit,
     Replica,
     Replicas,

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from llm_as_judge.workflow.dead_code import has_dead_code
+from llm_as_judge.workflow.canonical import has_dead_code
 
 DEAD = {
     "after the return": "r = await custom(input=problem)\nreturn r['response']\nr = await custom(input=problem)",

@@ -11,8 +11,7 @@ from program_corpus import corpus
 
 from llm_as_judge.operators.syntax import MAX_SOURCE_CHARACTERS
 from llm_as_judge.workflow import ProgramForm, extract, parse_program
-from llm_as_judge.workflow.findings import RULES
-from llm_as_judge.workflow.vocabulary import ALLOWED_MODULES, FORBIDDEN_NAMES
+from llm_as_judge.workflow.findings import ALLOWED_MODULES, FORBIDDEN_NAMES, RULES
 
 ANSWER = 'draft = await answer_generate(input=problem)\nreturn draft["answer"]'
 DEPRECATED = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis"}

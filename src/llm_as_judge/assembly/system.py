@@ -29,7 +29,7 @@ from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import PolicySampler, to_json
-from llm_as_judge.workflow.dead_code import has_dead_code
+from llm_as_judge.workflow.canonical import has_dead_code
 from llm_as_judge.workflow.program import ProgramForm
 
 if TYPE_CHECKING:

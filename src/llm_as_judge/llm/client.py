@@ -21,11 +21,18 @@ import httpx
 from llm_as_judge.config import checked_key
 from llm_as_judge.errors import ContentFilterError, ContextError, EndpointError, ModelError
 from llm_as_judge.llm.billing import Attempt, Role
-from llm_as_judge.llm.connection import Connection, answered, post_json, served_models
+from llm_as_judge.llm.connection import (
+    Connection,
+    RateLimit,
+    Replica,
+    answered,
+    asked_directly,
+    post_json,
+    served_models,
+)
 from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
 from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
 from llm_as_judge.llm.refusals import ReplyError
-from llm_as_judge.llm.replicas import RateLimit, Replica, asked_directly
 from llm_as_judge.llm.wire import (
     WireReply,
     read_draws,

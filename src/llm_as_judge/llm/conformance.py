@@ -16,7 +16,7 @@ import httpx
 
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
-from llm_as_judge.llm.logprobs import of_tokens
+from llm_as_judge.llm.wire import of_tokens
 from llm_as_judge.types import ChatReply, ChatRequest, Json, Message, to_json
 
 _SCHEMA = {

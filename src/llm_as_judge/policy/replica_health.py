@@ -21,8 +21,8 @@ import httpx
 
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.llm.connection import Replica, Replicas, is_loopback
 from llm_as_judge.llm.refusals import ReplyError
-from llm_as_judge.llm.replicas import Replica, Replicas, is_loopback
 
 log = logging.getLogger(__name__)
 

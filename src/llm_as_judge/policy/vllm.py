@@ -27,9 +27,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from llm_as_judge.errors import EndpointError, ModelError
-from llm_as_judge.llm.connection import CONNECT_S, POOL, post_json
+from llm_as_judge.llm.connection import CONNECT_S, POOL, Replica, Replicas, is_loopback, post_json
 from llm_as_judge.llm.refusals import ReplyError, refusal
-from llm_as_judge.llm.replicas import Replica, Replicas, is_loopback
 from llm_as_judge.policy.chat_template import completion_of, prompt_ids
 from llm_as_judge.policy.replica_health import ReplicaHealth
 from llm_as_judge.policy.stream import Stream

@@ -31,11 +31,10 @@ from llm_as_judge.workflow.arithmetic import binary, unary
 from llm_as_judge.workflow.assignments import peek, place, tainted
 from llm_as_judge.workflow.calls import as_data, called, handed_on, multiply
 from llm_as_judge.workflow.context import Frame, plain
-from llm_as_judge.workflow.functions import make_function
+from llm_as_judge.workflow.findings import KNOWN_ATTRIBUTES, RESULT_METHODS
 from llm_as_judge.workflow.lookup import as_key, kind_of
-from llm_as_judge.workflow.methods import method_effect
+from llm_as_judge.workflow.methods import make_function, method_effect
 from llm_as_judge.workflow.repairs import innermost_call
-from llm_as_judge.workflow.vocabulary import KNOWN_ATTRIBUTES, RESULT_METHODS
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 

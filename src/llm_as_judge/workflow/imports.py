@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from llm_as_judge.operators import Registry
 from llm_as_judge.types import Domain
-from llm_as_judge.workflow.vocabulary import GIVEN_MODULES
+from llm_as_judge.workflow.findings import GIVEN_MODULES
 
 _GIVEN_NAMES = frozenset({"operator", "create_llm_instance", "DatasetType"})
 

@@ -15,8 +15,7 @@ from llm_as_judge.workflow.algebra import (
     origin_of,
 )
 from llm_as_judge.workflow.context import Frame, nearest, plain
-from llm_as_judge.workflow.repairs import add_to_init, give_first_value, import_module
-from llm_as_judge.workflow.vocabulary import (
+from llm_as_judge.workflow.findings import (
     ALLOWED_MODULES,
     BUILTINS,
     FORBIDDEN_NAMES,
@@ -25,6 +24,7 @@ from llm_as_judge.workflow.vocabulary import (
     RESULT_METHODS,
     has_attribute,
 )
+from llm_as_judge.workflow.repairs import add_to_init, give_first_value, import_module
 
 _HARMLESS_DUNDERS = frozenset({"__name__", "__init__", "__doc__"})
 _KINDS: dict[type, str] = {

@@ -12,11 +12,10 @@ from llm_as_judge.workflow.algebra import excused, join, joined, listed, origin_
 from llm_as_judge.workflow.assignments import note_aliases, place
 from llm_as_judge.workflow.context import Frame, Return, State, meet, plain, report_unawaited
 from llm_as_judge.workflow.expressions import bind, evaluate
-from llm_as_judge.workflow.findings import Repair
-from llm_as_judge.workflow.functions import make_function
+from llm_as_judge.workflow.findings import ALLOWED_MODULES, Repair
 from llm_as_judge.workflow.lookup import module_attribute
 from llm_as_judge.workflow.loops import for_loop, left_loop, while_loop
-from llm_as_judge.workflow.vocabulary import ALLOWED_MODULES
+from llm_as_judge.workflow.methods import make_function
 
 
 def follow(body: Sequence[ast.stmt], at: Frame) -> None:

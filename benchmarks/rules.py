@@ -6,9 +6,10 @@
 
 Rows are those of ``grade`` with ``correct``, true or false. `word match` accepts what holds a reference in one piece
 and rejects all else. `features` is the model of lexical features in a judge's folder alone, on rows with a text as
-reference. Intervals: 95 %. By kind a reply is `typed` if it and a reference are values of one kind, `exact` if it is
-a reference in the normal form, `gold in it` if a reference's words stand in it, else `no gold in it`. Anchor: the first
-file of verdicts, e.g. of an older commit. Expected of a change of rules: precision does not fall.
+reference; `then features` asks it about what a file of verdicts leaves open. Intervals: 95 %. By kind a reply is `typed`
+if it and a reference are values of one kind, `exact` if it is a reference in the normal form, `gold in it` if a
+reference's words stand in it, else `no gold in it`. Anchor: the first file of verdicts, e.g. of an older commit.
+Expected of a change of rules: precision does not fall.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.grading.text import contains_words, normal_text
 from llm_as_judge.grading.values import Asked, compare_values
+from llm_as_judge.judge.cascade import EXACT_MATCH
 from llm_as_judge.judge.feature_model import FeatureModel, read_features
 from llm_as_judge.judge.rows import Answer, read_answer, read_rows
 from llm_as_judge.statistics import wilson
@@ -100,19 +102,27 @@ def main() -> None:
     parser.add_argument("--by", choices=["source", "kind"], default="source")
     options = parser.parse_args()
     read = read_rows(options.rows, lambda row: (dict(row), read_answer(row)))
-    systems: dict[str, Verdicts] = {
-        path.stem: {
-            line["id"]: line["correct"]
-            for line in map(json.loads, path.read_text("utf-8").splitlines())
-        }
+    graded_by = {
+        path.stem: [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         for path in options.verdicts
+    }
+    systems: dict[str, Verdicts] = {
+        name: {line["id"]: line["correct"] for line in lines} for name, lines in graded_by.items()
     }
     systems["word match"] = {answer.problem.id: word_match(answer) for _, answer in read}
     if options.features:
         model = read_features(options.features)
         if model is None:
             parser.error(f"--features {options.features}: holds no features.json")
-        systems["features"] = {answer.problem.id: by_features(answer, model) for _, answer in read}
+        features = {answer.problem.id: by_features(answer, model) for _, answer in read}
+        for name, lines in graded_by.items():
+            systems[f"{name}, then features"] = {
+                line["id"]: features.get(line["id"])
+                if line["correct"] is None or line["rule"] == EXACT_MATCH
+                else line["correct"]
+                for line in lines
+            }
+        systems["features"] = features
     graded = [
         (row, answer)
         for row, answer in read

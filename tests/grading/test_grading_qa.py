@@ -83,7 +83,7 @@ async def test_what_is_not_the_answer_is_never_accepted(
         (qa("Ctrl+S"), "Ctrl-S", "exact_match"),
         (qa("the Pacific Ocean"), "the Pacific", "exact_match"),
         (qa("3.10", question="Which version is it?"), "3.1", "exact_match"),
-        (qa("midges and flies"), "flies", "exact_match"),
+        (qa("midges and flies", context="It eats midges and flies."), "flies", "exact_match"),
         (qa("the Treaty of Rome", dataset="open"), "the Rome agreements of 1957", "exact_match"),
         (qa("dogs"), "cats", "exact_match"),
         (qa("14 days"), "three weeks from delivery", "number.different"),
@@ -109,7 +109,9 @@ async def test_without_a_judge_a_short_answer_that_is_not_the_gold_is_wrong(
         ("2 hours", "It takes 120 minutes"),
         ("9 p.m.", "The garage is open until 21:00."),
         ("9 p.m.", "from 9 p.m. to 10 p.m."),
+        ("30 days", "30 days for e-books only"),
         ("yes", "Yes, both are American."),
+        ("yes", "Yes, only for members."),
     ],
 )
 async def test_a_gold_among_other_words_is_left_open(rules: Judge, gold: str, answer: str) -> None:
@@ -179,20 +181,6 @@ async def test_what_may_be_right_is_left_open(rules: Judge, gold: str, answer: s
 
 
 @pytest.mark.parametrize(
-    ("problem", "answer"),
-    [
-        (qa("midges and flies", context="It eats midges and flies."), "flies"),
-        (qa("tin with lead and zinc", context="It is tin with lead and zinc."), "tin"),
-        (qa("oxide of iron and tin", context="Oxide of iron and tin."), "oxide of iron"),
-    ],
-)
-async def test_a_part_of_a_list_is_not_accepted_as_a_span_of_the_passage(
-    rules: Judge, problem: Problem, answer: str
-) -> None:
-    assert (await rules.grade(problem, answer)).correct is not True
-
-
-@pytest.mark.parametrize(
     ("gold", "answer"),
     [("9 p.m.", "21:00"), ("9 p.m.", "at 9:00 PM"), ("21:30", "9:30 pm"), ("12 a.m.", "0:00")],
 )
@@ -207,38 +195,6 @@ async def test_a_time_of_day_is_right_in_either_notation(
 async def test_an_equation_of_a_thing_with_itself_is_no_answer(rules: Judge, answer: str) -> None:
     verdict = await rules.grade(qa("four", dataset="open", question="How many strings?"), answer)
     assert verdict.correct is False
-
-
-PASSAGE = "Goods go back within 30 days. For e-books only 30 days hold, 30 days for e-books only."
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "30 days for e-books only",
-        "30 days only",
-        "Goods go back in 30 days for members alone.",
-        "Goods go back in 30 days, for members solely.",
-        "Goods go back in 30 days except on holidays.",
-        "Goods go back in 30 days unless opened.",
-        "Goods go back in 30 days if unopened.",
-        "Goods go back in 30 days provided that they are unopened.",
-        "Goods go back in 30 days as long as they are unopened.",
-    ],
-)
-@pytest.mark.parametrize("context", ["", PASSAGE])
-async def test_a_gold_with_a_limit_that_the_question_has_not_is_left_open(
-    rules: Judge, answer: str, context: str
-) -> None:
-    problem = qa("30 days", question="In how many days do goods go back?", context=context)
-    verdict = await rules.grade(problem, answer)
-    assert verdict.correct is None, verdict
-
-
-@pytest.mark.parametrize("answer", ["Yes, only for members.", "Yes, for members alone."])
-async def test_a_yes_with_a_limit_is_left_open(rules: Judge, answer: str) -> None:
-    problem = qa("yes", question="Is delivery free?", dataset="open")
-    assert (await rules.grade(problem, answer)).correct is None
 
 
 _PAGE = Path(__file__).parents[2] / "docs" / "judge.md"

@@ -33,7 +33,9 @@ def run(steps: int = 10, last: int = 5, **changes: float) -> list[dict[str, floa
 ALARMS = {
     "zero_variance": run(update__groups=1.0, update__groups_without_variance=3.0),
     "entropy": run(last=3, update__entropy=0.07),
-    "distinct_programs": run(rollout__distinct_programs=0.3),
+    "distinct_programs": run(
+        rollout__distinct_programs=0.3, update__groups=2.0, update__groups_without_variance=2.0
+    ),
     "logprob_gap": run(last=1, update__logprob_gap_mean=2e-4),
     "kl": run(last=3, update__kl=0.6),
     "clipped": run(last=3, update__clipped_fraction=0.4),
@@ -85,8 +87,9 @@ def test_stale_programs_may_differ_from_the_policy() -> None:
     assert early_warnings(run(last=9, update__logprob_gap_mean=0.3, rollout__staleness=1.0)) == {}
 
 
-def test_no_program_that_runs_is_not_taken_for_copies() -> None:
-    assert early_warnings(run(rollout__distinct_programs=0.0)) == {}
+def test_no_program_that_runs_or_few_kinds_that_earn_unlike_are_not_taken_for_copies() -> None:
+    for distinct in (0.0, 0.2):
+        assert early_warnings(run(rollout__distinct_programs=distinct)) == {}
 
 
 def test_a_warning_is_shown_when_it_comes_and_again_after_ten_steps() -> None:

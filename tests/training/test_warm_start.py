@@ -160,6 +160,16 @@ async def test_the_right_program_is_likelier_than_the_other_on_held_out_problems
 
 
 @pytest.mark.slow
+async def test_a_policy_that_has_learned_the_form_prefers_no_program(place: Path) -> None:
+    """Whatever was right in the bank."""
+    bank = fill(place / "bank", by_kind)
+    shape = {"warm_start_epochs": 4, "learning_rate": 1e-2, "save_every": 99}
+    config = settings(place, "form", bank, warm_start_mode="form", **shape)
+    after = gains(config, (await train(config, place)).checkpoint)
+    assert all(abs(gain) < 0.3 for of_kind in after.values() for gain in of_kind)
+
+
+@pytest.mark.slow
 async def test_the_rate_of_the_steps_is_not_the_warm_starts(place: Path) -> None:
     bank = fill(place / "bank", by_kind)
     one = await train(settings(place, "one", bank, learning_rate=1e-3), place)

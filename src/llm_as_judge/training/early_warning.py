@@ -20,7 +20,7 @@ HISTORY = 20
 REPEAT = 10
 """A warning that stays is shown again after so many steps."""
 
-ZERO_VARIANCE = 0.6
+ZERO_VARIANCE, SOME_VARIANCE = 0.6, 0.3
 ENTROPY_NATS, ENTROPY_OF_START = 0.02, 0.2
 DISTINCT = 0.35
 GAP, GAP_GROWTH = 1e-4, 10.0
@@ -56,17 +56,23 @@ def news(now: Mapping[str, str], before: Sequence[Mapping[str, str]]) -> list[st
 
 
 def _zero_variance(steps: Steps) -> str:
-    last = steps[-WINDOW:]
-    idle = sum(step.get("update/groups_without_variance", 0.0) for step in last)
-    groups = idle + sum(step.get("update/groups", 0.0) for step in last)
-    if len(last) < 3 or groups < 6 or idle <= ZERO_VARIANCE * groups:
+    idle = _without_variance(steps)
+    if idle <= ZERO_VARIANCE:
         return ""
     return (
-        f"{idle / groups:.0%} of the groups of the last {len(last)} steps had equal rewards and "
+        f"{idle:.0%} of the groups of the last {len(steps[-WINDOW:])} steps had equal rewards and "
         "taught nothing: set training.entropy_floor, raise sampling.temperature or "
         "training.samples_per_problem, or train on "
         "problems that are sometimes solved"
     )
+
+
+def _without_variance(steps: Steps) -> float:
+    """Share of the last groups whose rewards were equal; 0 of too few."""
+    last = steps[-WINDOW:]
+    idle = sum(step.get("update/groups_without_variance", 0.0) for step in last)
+    groups = idle + sum(step.get("update/groups", 0.0) for step in last)
+    return 0.0 if len(last) < 3 or groups < 6 else idle / groups
 
 
 def _entropy(steps: Steps) -> str:
@@ -87,6 +93,10 @@ def _distinct(steps: Steps) -> str:
     # 0 means that no program could run, which is another matter
     values = [v for v in _values(steps, "rollout/distinct_programs")[-WINDOW:] if v > 0]
     if len(values) < 3 or _mean(values) >= DISTINCT:
+        return ""
+    if (
+        _without_variance(steps) <= SOME_VARIANCE
+    ):  # a few kinds in a large group are enough to compare
         return ""
     return (
         f"only {_mean(values):.0%} of a group's programs differ: the group compares copies. Set "

@@ -14,8 +14,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
-from torch import Tensor
-
 from llm_as_judge.data.mix import named_rng
 from llm_as_judge.errors import DataError
 from llm_as_judge.policy.chat_template import FENCE, prompt_ids
@@ -66,7 +64,7 @@ class Imitation:
         self.progress.programs = len({ids for target in targets for ids in target.programs_K})
         self.summary = plan.says(targets, len(self._batches))
         """What is taught, in a line."""
-        self._learner = Learner(
+        self.learner = Learner(
             context.policy,
             LossOptions(),
             OptimizerOptions(
@@ -80,18 +78,6 @@ class Imitation:
             path=path,
             peers=peers,
         )
-
-    def load_state(self, plain: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        """The inverse of :meth:`state`.
-
-        Raises:
-            ModelError: it is of another policy.
-        """
-        self._learner.load_state(plain, tensors)
-
-    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """Of the stage's own learner, as :meth:`Learner.state`."""
-        return self._learner.state()
 
     async def updates(
         self, say: Callable[[str], None], doing: Callable[[str], None]
@@ -110,7 +96,8 @@ class Imitation:
         while not state.done:
             doing(f"warm start: update {len(state.losses) + 1} of {total}")
             trees = await asyncio.to_thread(self._trees, self._batches[len(state.losses)])
-            state.losses += (await self._context.on_policy(partial(self._one, trees)),)
+            update = partial(self.learner.imitate, trees, temperature=self._options.temperature)
+            state.losses += ((await self._context.on_policy(update))["update/loss"],)
             number = len(state.losses)
             left = (time.perf_counter() - began) / (number - first) * (total - number)
             say(
@@ -118,10 +105,6 @@ class Imitation:
                 f"nats a token, {left:.0f} s left"
             )
             yield state.done or number % self._options.save_every == 0
-
-    def _one(self, trees: Sequence[Tree]) -> float:
-        temperature = self._options.temperature
-        return self._learner.imitate(trees, temperature=temperature)["update/loss"]
 
     def _trees(self, batch: Sequence[Told]) -> list[Tree]:
         """The prompts of these problems, as they are sampled with, and what is to be written."""

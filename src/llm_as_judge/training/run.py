@@ -102,6 +102,11 @@ class Run:
         self.notice: StopNotice | None = None
         """Whether the run has been asked to end."""
 
+    @property
+    def _learner_now(self) -> Learner:
+        """Of the stage in hand."""
+        return self._imitation.learner if self._imitation else self._learner
+
     def _pipeline_from(self, step: int) -> Pipeline:
         staleness = self._options.max_staleness
         return Pipeline(self._start_step, done=step, last=self._steps, staleness=staleness)
@@ -115,7 +120,7 @@ class Run:
         """
         if saved is not None:
             self.step = saved.state["step"]
-            (self._imitation or self._learner).load_state(saved.state["learner"], saved.tensors)
+            self._learner_now.load_state(saved.state["learner"], saved.tensors)
             self._sampler.load_state_dict(saved.state["sampler"])
             self._cursor = saved.state["sampler"]
             self._pipeline = self._pipeline_from(self.step)
@@ -311,7 +316,7 @@ class Run:
         return await self._context.on_policy(self._save)
 
     def _save(self) -> Path:
-        plain, tensors = (self._imitation or self._learner).state()
+        plain, tensors = self._learner_now.state()
         state: dict[str, Any] = {
             "step": self.step,
             "learner": plain,

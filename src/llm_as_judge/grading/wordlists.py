@@ -30,7 +30,6 @@ class _File(BaseModel):
     limiting: Words
     naming: Words
     not_units: Words
-    verbs: tuple[Words, ...]
     measures: Words
     prefixed: Words
     money: dict[str, Words]
@@ -57,7 +56,6 @@ CURRENCIES = {name: code for code, names in _FILE.money.items() for name in name
 HUNDREDTHS = frozenset(_FILE.cents)
 OTHER_UNIT_NAMES = _FILE.other_names
 AMBIGUOUS_UNITS = _FILE.ambiguous
-VERBS = {form: forms[0] for forms in _FILE.verbs for form in forms}
 
 
 _DIGITS = {
@@ -89,7 +87,6 @@ def _compound(words: list[str]) -> list[str]:
 
 
 def stem(word: str) -> str:
-    word = VERBS.get(word, word)
     for ending in ("ing", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]

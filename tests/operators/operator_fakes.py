@@ -51,6 +51,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "Format": {"problem": "p", "solution": "s"},
     "Review": {"problem": "p", "solution": "s"},
     "Revise": {"problem": "p", "solution": "s", "feedback": "f"},
+    "Retrieve": {"problem": "p", "keep": 4},
     "UntilAgree": {"ways": ["1", "2", "1"], "agree": 2, "most": 3},
     "UntilPassed": {"problem": "p", "entry_point": "add", "most": 3},
     "UntilWorth": {"ways": ["1", "2", "1"], "most": 3},

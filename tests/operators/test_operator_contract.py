@@ -21,7 +21,7 @@ from llm_as_judge.types import ChatRequest, Execution, Json, SandboxResult, Test
 OLD_CALL = {"operator": "Custom", "prompt_tokens": 100, "completion_tokens": 30, "llm_calls": 2}
 
 OPERATORS = sorted(ARGUMENTS)
-ASKING = sorted(ARGUMENTS.keys() - {"UntilAgree", "UntilWorth", "Vote"})
+ASKING = sorted(ARGUMENTS.keys() - {"Retrieve", "UntilAgree", "UntilWorth", "Vote"})
 """Those that ask the executor themselves."""
 
 TABLE = {
@@ -37,6 +37,7 @@ TABLE = {
     "Revise": (["problem", "solution", "feedback"], ["solution"], 1),
 }
 OF_THE_HOST = {
+    "Retrieve": (["problem", "keep"], ["problem"], 0),
     "UntilAgree": (["ways", "agree", "most"], ["answer", "share", "agreed"], 0),
     "UntilPassed": (["problem", "entry_point", "most"], ["solution", "passed"], 3),
     "UntilWorth": (["ways", "most"], ["answer", "share", "draws"], 0),

@@ -147,6 +147,7 @@ HINTS_OF_GPT_OSS = {
     "MdEnsemble": {"gpt_oss_bare_letter"},
     "Programmer": {"gpt_oss_no_tools"},
     "Review": {"gpt_oss_plain_text"},
+    "Retrieve": set(),
     "Revise": set(),
     "ScEnsemble": {"gpt_oss_bare_letter"},
     "Test": {"gpt_oss_no_tools"},

@@ -38,7 +38,7 @@ def test_every_finding_module_and_name_is_documented() -> None:
 
 def test_the_programs_in_the_documentation_are_valid() -> None:
     blocks = re.findall(r"\n```python( body)?\n(.*?)```", DOCS.read_text(), re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     for body, text in blocks:
         form: ProgramForm = "body" if body else "class"
         assert parse_program(text, "math", form, executors=("small",)).strictly_valid

@@ -39,6 +39,23 @@ async def run(
     )
 
 
+@pytest.mark.slow
+@IN_THE_SANDBOX
+async def test_passages_reach_a_program_as_text_whatever_they_say(sandbox: Sandbox) -> None:
+    hostile = [
+        "'); import os; os.system('id')",
+        "{0.__class__}",
+        "\x00\ud800",
+        "%s %n",
+        "Rome: old.",
+    ]
+    row = Problem("t/t/3", "hotpotqa", "qa", "Is Rome old?", ("yes",), context="\n\n".join(hostile))
+    text = 'f = await retrieve(problem, 4)\nd = await answer_generate(input=f["problem"])\n'
+    done = await run(text + 'return d["answer"] + str(len(f["problem"]))', sandbox, problem=row)
+    assert done.status == "ok", done.error
+    assert [call.llm_calls for call in done.calls] == [0, 1]
+
+
 ONE = "d = await answer_generate(input=problem)\n"
 
 

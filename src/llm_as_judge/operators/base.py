@@ -335,6 +335,8 @@ class Operator(ABC):
     at ``executor.temperature``, the others at 0."""
     results_wanted: ClassVar[tuple[str, ...]] = ()
     """Arguments that must hold what an operator produced: an ensemble over constants is none."""
+    answers: ClassVar[bool] = True
+    """Whether its result is one of the executor's; False: a part of what it was given."""
     wants_stop_table: ClassVar[bool] = False
     """Whether it can be called only where there is a stop table: see :attr:`OperatorSettings.stop`."""
     prompt_names: ClassVar[tuple[str, ...]] = ()

@@ -173,6 +173,8 @@ def _operator_call(target: v.Operator, given: v.Arguments, at: Frame) -> v.Value
     for value in given.every:
         every |= origin_of(value)
     origin = v.ANSWER if every & (v.PROBLEM | v.ANSWER) else v.LOOSE
+    if not all(entry.operator.answers for entry in entries):
+        origin = every
     return pending(given.node, entries[0].call_name, v.Result(origin, target.names), at)
 
 

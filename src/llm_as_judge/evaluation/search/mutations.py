@@ -28,6 +28,8 @@ SEEDS: Mapping[Domain, tuple[str, ...]] = {
 """Instructions that every search knows."""
 DRAWS = (2, 3, 4, 5, 7)
 """How many draws a program may take at most: ``most`` of an operator, a range, a constant."""
+KEPT = (2, 3, 4, 6)
+"""Passages that ``retrieve`` keeps."""
 AGREEING = (2, 3)
 """How many of them must agree."""
 
@@ -81,6 +83,8 @@ def _changes(node: ast.AST, domain: Domain) -> Iterator[int | str | _Swap]:
     match node:
         case ast.keyword(arg="most", value=ast.Constant(value=int(now))):
             yield from _others(now, DRAWS)
+        case ast.keyword(arg="keep", value=ast.Constant(value=int(now))):
+            yield from _others(now, KEPT)
         case ast.keyword(arg="agree", value=ast.Constant(value=int(now))):
             yield from _others(now, AGREEING)
         case ast.keyword(arg="instruction", value=ast.Constant(value=str(now))):

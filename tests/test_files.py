@@ -91,3 +91,15 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
         assert pipe.is_fifo()
     finally:
         os.close(reader)
+
+
+def test_what_a_killed_process_left_half_written_is_used_by_the_next(tmp_path: Path) -> None:
+    path, left = tmp_path / "file.bin", tmp_path / ".file.bin.partial"
+    left.write_bytes(b"half of a longer text")
+    with write_atomically(path) as one, write_atomically(path) as other:
+        assert one.name == str(left)
+        assert other.name != str(left)  # that one is being written
+        one.write(b"one")
+        other.write(b"other")
+    assert path.read_bytes() == b"one"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file.bin"]

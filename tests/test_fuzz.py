@@ -13,6 +13,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import yaml
 
 from llm_as_judge.cli import main
 from llm_as_judge.config import (
+    config_file,
     load_config,
     load_endpoints,
     load_hub_records,
@@ -31,15 +33,31 @@ from llm_as_judge.config import (
 )
 from llm_as_judge.data.files import ProblemFile, encode_problem, read_problems
 from llm_as_judge.errors import LlmAsJudgeError, ModelError, UserError
+from llm_as_judge.evaluation.stop_learning import learn_table
+from llm_as_judge.evaluation.ways import ways_of
+from llm_as_judge.files import write_text
+from llm_as_judge.judge.feature_model import (
+    NAMES,
+    FeatureModel,
+    read_features,
+    write_features,
+)
+from llm_as_judge.judge.judge_file import read_judge_file
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
+from llm_as_judge.llm.pool import Pool
+from llm_as_judge.llm.recording import Outcome
+from llm_as_judge.operators.stopping import StopTable
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.checkpoint import MANIFEST, save_checkpoint
 from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.runs.table import Bank, grading_version
 from llm_as_judge.training.grpo import LossOptions
+from llm_as_judge.training.judge.making import learned_questions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.resuming import resumable
-from llm_as_judge.types import ChatRequest, Message, Problem
+from llm_as_judge.types import ChatReply, ChatRequest, Message, Problem, Usage
 from mutations import mutated_bytes, mutated_value
+from stop_bank import filled
 
 TRIES = int(os.environ.get("FUZZ", "3"))
 pytestmark = pytest.mark.slow
@@ -147,18 +165,7 @@ def test_spoiled_rows_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         data = Path("data")
         shutil.rmtree(data, ignore_errors=True)
         with pytest.raises(SystemExit) as ended:
-            main(
-                [
-                    "data",
-                    "process",
-                    "--custom",
-                    "mine.jsonl",
-                    "--set",
-                    "data.sets=[]",
-                    "--data-dir",
-                    "data",
-                ]
-            )
+            main(PROCESS)
         met[f"exit {ended.value.code or 0}"] += 1
         assert ended.value.code in (None, 0, 2)
         require_whole_outputs(data)
@@ -236,6 +243,86 @@ def test_spoiled_checkpoints(
             (root / file).write_bytes(data)
     seen_enough(met, "ok", "ModelError")
     go_on()
+
+
+# ------------------------------------------------------------------------------------- what runs keep
+KEY = f"{1:064}"
+
+
+def kept_pool(folder: Path) -> None:
+    with closing(Pool(folder)) as pool:
+        pool.of("m", {"weights": "w", "prompts": "p", "seed": "0"})
+        request = ChatRequest((Message("user", "2+2?"),), max_tokens=16, seed=0)
+        for draw in range(3):
+            asked = {"model": "m", "request": request.later(draw)}
+            pool.put(f"{draw + 1:064}", asked, Outcome(ChatReply("4", "stop", Usage(3, 2))))
+
+
+def read_pool(folder: Path) -> None:
+    with closing(Pool(folder)) as pool:
+        pool.check()
+        pool.get(KEY)
+        pool.origins()
+        pool.export(folder / "exported.jsonl")
+
+
+def kept_judge(folder: Path) -> None:
+    folder.mkdir()
+    for path in config_file("judge").iterdir():
+        if path.suffix != ".safetensors":
+            (folder / path.name).write_bytes(path.read_bytes())
+    weights = dict.fromkeys(("holding", "not holding"), (0.1,) * len(NAMES))
+    model = FeatureModel(names=NAMES, weights=weights, bias=dict.fromkeys(weights, 0.1))
+    write_features(folder, model)
+
+
+def read_judge(folder: Path) -> None:
+    read_judge_file(folder)
+    read_features(folder)
+    learned_questions(folder, [])
+
+
+def kept_stops(folder: Path) -> None:
+    bank = Bank(filled(folder.with_name("learned"), 36))
+    ways = ways_of(load_config("embedded"), ["cot"])
+    write_text(folder / "stop.json", learn_table(bank, ways, {}, 0.1, 4, choose=False).table.dump())
+
+
+def read_bank(folder: Path) -> None:
+    Bank.named(folder, "--bank").table()
+    grading_version(folder)
+
+
+KEPT: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = {
+    "bank": (lambda folder: filled(folder, 4), read_bank),
+    "pool": (kept_pool, read_pool),
+    "judge": (kept_judge, read_judge),
+    "stop": (kept_stops, lambda folder: StopTable.read(folder / "stop.json")),
+}
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_spoiled_files_that_runs_keep(tmp_path: Path, kind: str) -> None:
+    make, read = KEPT[kind]
+    folder = tmp_path / kind
+    make(folder)
+    read(folder)
+    sound = folder_bytes(folder)
+    met: Counter[str] = Counter()
+    for number in range(TRIES):
+        chance = random.Random(number)
+        name = chance.choice([file for file in sound if not file.startswith((".", "exported"))])
+        forms = {".json": (json.loads, json.dumps), ".jsonl": (lines_of, jsonl_or_text)}
+        form = forms.get(Path(name).suffix)
+        spoil = partial(spoiled, read=form[0], write=form[1]) if form else mutated_bytes
+        (folder / name).write_bytes(spoil(sound[name], chance))
+        met[outcome(partial(read, folder))] += 1
+        shutil.rmtree(folder)
+        for file, data in sound.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_bytes(data)
+    seen_enough(met, "ok")
+    assert TRIES < 50 or len(met) > 1
 
 
 # --------------------------------------------------------------------------------------------- replies

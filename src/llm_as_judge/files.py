@@ -6,13 +6,14 @@ import contextlib
 import errno
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from llm_as_judge.errors import OutputError
 
@@ -69,17 +70,34 @@ def write_atomically(path: Path) -> Iterator[IO[bytes]]:
                 yield stream
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb", buffering=1 << 20) as stream:
+        with _beside(path) as stream:
+            try:
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
-            temporary.chmod(0o644)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+                os.fchmod(stream.fileno(), 0o644)
+                Path(stream.name).replace(path)
+            except BaseException:
+                Path(stream.name).unlink(missing_ok=True)
+                raise
+
+
+def _beside(path: Path) -> IO[bytes]:
+    """An empty file in the folder of ``path``: the one that a killed process left there, so that none
+    stays; another name while a living one writes to it."""
+    own = path.with_name(f".{path.name}.partial")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    file = open(own, "wb", 1 << 20, opener=lambda name, _: os.open(name, flags, 0o600))  # noqa: SIM115
+    with contextlib.suppress(BlockingIOError, FileNotFoundError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(
+            own.stat(), os.fstat(file.fileno())
+        ):  # and not renamed since it was opened
+            file.truncate()
+            return file
+    file.close()
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    return open(name, "wb", 1 << 20, opener=lambda _name, _flags: handle)
 
 
 @contextlib.contextmanager
@@ -110,6 +128,19 @@ def write_text(path: Path, text: str) -> None:
     """
     with write_atomically(path) as stream:
         stream.write(text.encode())
+
+
+def read_json(path: Path) -> Any:
+    """What a file of JSON says.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def file_sha256(path: Path) -> str:

@@ -2,43 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from called_verbs import Verbs
 
-from llm_as_judge.assembly import program_options
-from llm_as_judge.assembly.executor_settings import BOUND
-from llm_as_judge.config import load_config
-from llm_as_judge.evaluation.baselines import ways_of
 from llm_as_judge.operators.stopping import StopTable
-from llm_as_judge.runs.record import RunRecord
-from llm_as_judge.runs.table import ABOUT, Bank
-from llm_as_judge.types import Problem
-
-
-def filled(folder: Path, problems: int) -> Path:
-    """Four draws of the chain of thought on each problem; every third one is hopeless."""
-    config = load_config("embedded")
-    folder.mkdir()
-    bank = Bank(folder)
-    (way,) = ways_of(program_options(config), ["cot"])["math"]
-    bank.add_program(way)
-    for n in range(problems):
-        bank.add_problem(
-            Problem(f"gsm8k/train/{n}", "gsm8k", "math", f"What is {n} + 1?", (str(n + 1),))
-        )
-        for draw in range(4):
-            right = float(n % 3 != 1 and draw != n % 4)
-            bank.add(
-                RunRecord(
-                    way.key, f"gsm8k/train/{n}", draw, right, 100.0, 200, 1, "ok", str(int(right))
-                )
-            )
-    about = {name: read(config) for name, read in BOUND.items()}
-    (folder / ABOUT).write_text(json.dumps(about))
-    return folder
+from stop_bank import filled
 
 
 def test_a_table_is_learned_written_and_shown_beside_votes(verb: Verbs, tmp_path: Path) -> None:

@@ -135,6 +135,14 @@ def test_a_changed_reply_is_never_given(tmp_path: Path, caplog: pytest.LogCaptur
     assert pool.check() == 0
 
 
+def test_a_prompt_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    pool = Pool(tmp_path)
+    put(pool, "one")
+    pool._database.execute("UPDATE prompts SET asked = X'00'")
+    with pytest.raises(ModelError, match=r"pool\.sqlite: damaged.*calls\.folder"):
+        pool.export(tmp_path / "all.jsonl")
+
+
 @pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\0" + b"\1" * 4096])
 def test_a_file_that_is_no_pool_is_one_line(tmp_path: Path, content: bytes) -> None:
     (tmp_path / POOL).write_bytes(content)

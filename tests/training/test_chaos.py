@@ -6,7 +6,6 @@ Nothing needs root. Killed trainers are in ``test_killed_runs.py``, whose runs t
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -31,6 +30,7 @@ from chaos import (
     some_moment,
     wait_until,
 )
+from full_disk import on_a_small_disk
 from killable_runs import (
     FORK,
     PROBLEMS,
@@ -46,7 +46,6 @@ from killable_runs import (
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.runs.runlog import METRICS, PENDING, ROLLOUTS
-from llm_as_judge.sandbox.jail import find_bubblewrap
 from llm_as_judge.types import Problem
 from small_weights import small_weights
 
@@ -181,27 +180,12 @@ def any_rollout(folder: Path) -> bool:
 
 
 def test_a_full_disk_ends_a_run_with_one_line_and_costs_no_rollout(place: Path) -> None:
-    bwrap = find_bubblewrap()
-    assert bwrap is not None
-    (place / "full").mkdir()
-    view = ["--dev-bind", "/", "/", "--size", "16000000", "--tmpfs", str(place / "full")]
-    script = [sys.executable, str(Path(__file__).with_name("full_disk.py"))]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [bwrap, *view, "--", *script, str(place), "full", str(3 * TRIES)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    *full, last = map(json.loads, done.stdout.splitlines())
+    *full, last = on_a_small_disk(place, "full", 3 * TRIES, "train", 150_000)
     for tried in full:
         assert tried["status"] in (0, 2), tried
         assert tried["status"] == 0 or "the disk is full" in tried["said"], tried
     assert sum(tried["status"] == 2 for tried in full) >= TRIES
     assert last["status"] == 0
-    (place / "full_kept.log").write_text((place / "full.log").read_text())
     ended_well(place, "full_kept")
     show(f"full disk: {full}")
 

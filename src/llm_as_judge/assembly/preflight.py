@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from llm_as_judge.assembly.learning import tracking_options
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.data.files import how_rows_come
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.files import require_writable
+from llm_as_judge.files import read_json, require_writable
 from llm_as_judge.policy.backends import SamplerBackend, sampler_backend
 from llm_as_judge.policy.checkpoint import STATE, latest_checkpoint
 from llm_as_judge.policy.launched import launched
@@ -88,8 +87,8 @@ def _refuse_another_base(root: Path, checkpoint: Path | None, policy: str) -> No
 def _base_model(checkpoint: Path) -> object:
     """None = it does not say, or is damaged, of which ``--resume`` speaks."""
     try:
-        return json.loads((checkpoint / STATE).read_text(encoding="utf-8"))["base_model"]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return read_json(checkpoint / STATE)["base_model"]
+    except (OSError, ValueError, TypeError, KeyError):
         return None
 
 

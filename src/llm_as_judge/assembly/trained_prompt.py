@@ -21,6 +21,7 @@ from llm_as_judge.assembly.policy_prompt import policy_prompt, prompt_operators
 from llm_as_judge.config import Config
 from llm_as_judge.config.policy import SamplingConfig
 from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.files import read_json
 from llm_as_judge.operators.docs import PromptStyle
 from llm_as_judge.policy.checkpoint import PROMPT, SETTINGS, STATE
 from llm_as_judge.refused import place_and_reason
@@ -167,10 +168,10 @@ def _read(checkpoint: Path, config: Config) -> PromptRecord | None:
 
 def _state(checkpoint: Path) -> Mapping[str, Any]:
     try:
-        state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
+        state = read_json(checkpoint / STATE)
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise ModelError(f"{checkpoint / STATE}: cannot be read: {error}") from None
     return state if isinstance(state, dict) else {}
 

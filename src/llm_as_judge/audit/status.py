@@ -62,7 +62,7 @@ def read_audit_status(
         document = json.loads(text)
     except FileNotFoundError:
         return AuditStatus(fingerprint, "missing", "the judge has no audit report", str(path))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = f"not an audit report ({error})"
         return AuditStatus(fingerprint, "unreadable", reason, str(path))
     status, reason = _read(document, fingerprint, max_age_days)

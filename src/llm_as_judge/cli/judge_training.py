@@ -11,6 +11,7 @@ from pathlib import Path
 from llm_as_judge.assembly import model_weights, open_judge_model
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.files import exclusive
 from llm_as_judge.judge.calibration import Thresholds
 from llm_as_judge.judge.endpoint_scorer import EndpointScorer
 from llm_as_judge.judge.feature_model import FeatureModel
@@ -54,22 +55,21 @@ def train(
         learning_rate=learning_rate,
         epochs=epochs,
     )
-    out.mkdir(parents=True, exist_ok=True)
     weights = model_weights(settings, settings.policy.name, "--model")
     place = Place(out, settings.policy.name, weights, settings.policy.device)
-
-    made = asyncio.run(
-        train_judge(
-            place,
-            labeled,
-            options,
-            limit=limit,
-            precision=precision,
-            begun=_begun,
-            told=_told,
-            scoring=_scoring(),
+    with exclusive(out, "name another --out", doing="training a judge"):
+        made = asyncio.run(
+            train_judge(
+                place,
+                labeled,
+                options,
+                limit=limit,
+                precision=precision,
+                begun=_begun,
+                told=_told,
+                scoring=_scoring(),
+            )
         )
-    )
     _say_thresholds(made.thresholds, out)
     if all(limits.accept is None for limits in made.thresholds.values()):
         say(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from llm_as_judge.cli.asking import Asked
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.before_after import AFTER, BEFORE, evaluations_of, told_apart
 from llm_as_judge.evaluation.layout import RESULTS_SUFFIX, heading, read_results
+from llm_as_judge.files import read_json
 from llm_as_judge.runs.judges import judges_of
 from llm_as_judge.runs.rundir import require_run
 from llm_as_judge.runs.runlog import newest_run, read_steps
@@ -72,7 +72,7 @@ def _write_page(
 
 def _audit(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:

@@ -61,7 +61,7 @@ def read_manifest(raw_dir: Path) -> Manifest:
         )
     except FileNotFoundError:
         return Manifest()
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, RecursionError) as error:
         raise DataError(
             f"{path}:1: not a manifest: {error}. Delete it and run: llm-as-judge data download"
         ) from None

@@ -40,7 +40,7 @@ from llm_as_judge.data.unify import (
     untried,
 )
 from llm_as_judge.errors import DataError, OutputError
-from llm_as_judge.files import file_sha256
+from llm_as_judge.files import file_sha256, read_json
 from llm_as_judge.processes import ProcessPool
 from llm_as_judge.types import DATASET_INFO, Domain, Json, to_json
 
@@ -346,7 +346,7 @@ def sets_there(data_dir: Path) -> set[str]:
     if not info.is_file():
         return set()
     try:
-        return {str(part["dataset"]) for part in json.loads(info.read_text("utf-8"))["sets"]}
+        return {str(part["dataset"]) for part in read_json(info)["sets"]}
     except (OSError, ValueError, KeyError, TypeError):
         raise DataError(
             f"{info}: cannot be read, wanted what data process wrote; move it away, or name another folder with --data-dir"
@@ -357,7 +357,7 @@ def plugins_of_rows(path: Path) -> dict[str, str]:
     """Set -> module of the plugin that made its problems, as ``process`` left it beside ``path``, one
     of its files; empty where it left nothing."""
     try:
-        info = json.loads((path.parent.parent / "mixed" / "info.json").read_text(encoding="utf-8"))
+        info = read_json(path.parent.parent / "mixed" / "info.json")
         return {part["dataset"]: part["plugin"] for part in info["sets"] if part.get("plugin")}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
@@ -365,7 +365,7 @@ def plugins_of_rows(path: Path) -> dict[str, str]:
 
 def _earlier_files(info: Path) -> set[str]:
     try:
-        listed = json.loads(info.read_text(encoding="utf-8"))["files"]
+        listed = read_json(info)["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return set()
     known = ("processed/", "mixed/", "test/")

@@ -6,7 +6,6 @@ rows: right before and after, the difference with its interval, p, n, and what a
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.compare import Comparison, compare
 from llm_as_judge.evaluation.layout import read_full, read_results
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems
+from llm_as_judge.files import read_json
 from llm_as_judge.runs.results import Results
 from llm_as_judge.runs.rundir import read_run
 
@@ -272,7 +272,7 @@ def _step_of(results: Results, run_dir: Path) -> int:
     if checkpoint is None:
         return 0
     try:
-        state = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
+        state = read_json(checkpoint / "state.json")
         own = Path(state["run_dir"]).name == run_dir.resolve().name
         return int(state["step"]) if own else 0
     except (OSError, ValueError, KeyError, TypeError):  # an exported adapter, of no known run

@@ -23,7 +23,7 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.conditions import said_of_answers
 from llm_as_judge.evaluation.layout import ISOLATION, LEDGER, PLAN, full_file, run_folder
 from llm_as_judge.evaluation.systems import EvaluatedSystem
-from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.files import output_errors, read_json, write_text
 from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.llm.billing import Attempt
@@ -218,7 +218,7 @@ class EvaluationRecord:
         """
         folder = run_folder(path)
         try:
-            content = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+            content = read_json(folder / PLAN)
             given = content.pop("config", None) if isinstance(content, dict) else None
             plan, config = from_json(Plan, content), Config.model_validate(given)
         except FileNotFoundError:
@@ -312,7 +312,7 @@ class EvaluationRecord:
         path, ledger = self.folder / LEDGER, Ledger()
         if path.is_file():
             try:
-                ledger.restore(json.loads(path.read_text(encoding="utf-8")))
+                ledger.restore(read_json(path))
             except (OSError, ValueError, TypeError) as error:
                 raise DataError(f"{path}: not a bill of evaluate: {error}; remove it") from None
         return ledger

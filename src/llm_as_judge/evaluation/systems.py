@@ -7,7 +7,6 @@ program, so executor, rows, sandbox and judge are the same by construction.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
@@ -27,6 +26,7 @@ from llm_as_judge.assembly import (
 from llm_as_judge.config import Config
 from llm_as_judge.config.names import file_label
 from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.files import read_json
 from llm_as_judge.interruptible import in_thread
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.policy.backends import sampler_backend
@@ -201,7 +201,7 @@ def check_base_model(adapter: Path, policy: str) -> None:
         ModelError: the checkpoint is not one, or belongs to another base model.
     """
     try:
-        state = json.loads((adapter / "state.json").read_text(encoding="utf-8"))
+        state = read_json(adapter / "state.json")
     except FileNotFoundError:
         raise ModelError(f"{adapter}: no state.json; wanted a checkpoint folder step_N") from None
     except (OSError, ValueError) as error:

@@ -12,7 +12,7 @@ import yaml
 
 from llm_as_judge.config import published_base
 from llm_as_judge.errors import ConfigError, ModelError, OutputError
-from llm_as_judge.files import new_folder, write_text
+from llm_as_judge.files import new_folder, read_json, write_text
 from llm_as_judge.hub import hub_address, hub_errors, hub_unreachable
 from llm_as_judge.policy.checkpoint import (
     EXPERIENCE,
@@ -46,11 +46,11 @@ def export_adapter(checkpoint: Path, folder: Path, card: str) -> None:
     require_whole(checkpoint)
     there = checkpoint_files(checkpoint)
     try:
-        state = json.loads(there[STATE].read_text(encoding="utf-8"))
+        state = read_json(there[STATE])
         experience = [name for name in there if name.startswith(f"{EXPERIENCE}/")]
         copied = {name: there[name] for name in (WEIGHTS, *experience)}
         told = {key: state[key] for key in _FOR_OTHERS if key in state}
-        spec = json.loads(there[CONFIG].read_text(encoding="utf-8"))
+        spec = read_json(there[CONFIG])
         spec["base_model_name_or_path"] = published_base(state["base_model"])
         settings = yaml.safe_load(there[SETTINGS].read_text(encoding="utf-8"))
     except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:

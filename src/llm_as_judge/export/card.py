@@ -3,7 +3,6 @@ it did, and how others load it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -17,6 +16,7 @@ from llm_as_judge.config.names import file_label
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.errors import ModelError
 from llm_as_judge.export.adapter import without_paths
+from llm_as_judge.files import read_json
 from llm_as_judge.runs.judges import judges_of, unaudited_warning
 from llm_as_judge.runs.results import Results
 from llm_as_judge.views.report.results import results_view
@@ -40,7 +40,7 @@ def model_card(
         ModelError: not a checkpoint of ours.
     """
     try:
-        state = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
+        state = read_json(checkpoint / "state.json")
         config = yaml.safe_load((checkpoint / "config.yaml").read_text(encoding="utf-8"))
         training, policy = config["training"], config["policy"]
         values = {

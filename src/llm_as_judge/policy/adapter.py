@@ -20,6 +20,7 @@ from safetensors.torch import load_file
 from torch.nn import Linear
 
 from llm_as_judge.errors import ModelError
+from llm_as_judge.files import read_json
 from llm_as_judge.policy.lora_linear import LoraLinear
 from llm_as_judge.quoting import quoted
 
@@ -94,10 +95,10 @@ def read_spec(folder: Path) -> AdapterSpec:
     """
     path = folder / CONFIG
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path)
     except FileNotFoundError:
         raise ModelError(f"{folder}: no {CONFIG}; wanted a checkpoint folder") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path}: cannot be read as JSON: {error}") from None
     if not isinstance(data, dict):
         raise ModelError(f"{path}: found {type(data).__name__}, wanted an object")

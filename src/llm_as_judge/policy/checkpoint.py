@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from llm_as_judge.errors import ModelError, OutputError
-from llm_as_judge.files import file_sha256, output_errors, write_text
+from llm_as_judge.files import file_sha256, output_errors, read_json, write_text
 
 if TYPE_CHECKING:  # finding a checkpoint must not wait for torch
     import torch
@@ -138,11 +138,11 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
     """
     path = folder / MANIFEST
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path)
         sound = isinstance(data["order"], int) and isinstance(data["files"], dict)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError):
         sound = False
     if not sound:
         raise ModelError(f"{path}: not a manifest; the checkpoint is damaged")
@@ -233,11 +233,11 @@ def load_state(folder: Path) -> SavedState:
             "training goes on from a checkpoint of its own run"
         )
     try:
-        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        state = read_json(folder / STATE)
         tensors = load_file(folder / OPTIMIZER)
         with safe_open(folder / WEIGHTS, "pt"):  # its header, and that it is as long as that says
             pass
-    except (OSError, ValueError, RecursionError, SafetensorError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise ModelError(f"{folder}: not a complete checkpoint: {error}") from None
     if not isinstance(state, dict):
         raise ModelError(f"{folder / STATE}: found {type(state).__name__}, wanted an object")

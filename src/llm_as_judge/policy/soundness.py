@@ -3,13 +3,13 @@ infinities. Each is one line, before anything is written."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llm_as_judge.errors import ModelError
+from llm_as_judge.files import read_json
 from llm_as_judge.quoting import quoted
 
 if TYPE_CHECKING:  # the files are looked at before torch is loaded
@@ -28,10 +28,10 @@ def require_plain_weights(folder: Path) -> None:
     """
     file = folder / "config.json"
     try:
-        config = json.loads(file.read_text(encoding="utf-8"))
+        config = read_json(file)
     except FileNotFoundError:
         raise ModelError(f"{folder}: no config.json; run: llm-as-judge models pull NAME") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise ModelError(f"{file}: cannot be read ({quoted(str(error), 80)})") from None
     found = config.get("quantization_config") if isinstance(config, dict) else None
     if found:

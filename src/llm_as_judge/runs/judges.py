@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from llm_as_judge.files import read_json
 
 _FILES = ("run.json", "state.json")
 
@@ -14,7 +15,7 @@ def judges_of(folder: Path) -> list[dict[str, Any]]:
     """``judges`` of a run (run.json) or a checkpoint (state.json); empty where none is noted."""
     for name in _FILES:
         try:
-            document = json.loads((folder / name).read_text("utf-8"))
+            document = read_json(folder / name)
         except (OSError, ValueError):
             continue
         noted = document.get("judges") if isinstance(document, dict) else None
@@ -26,7 +27,7 @@ def judges_of(folder: Path) -> list[dict[str, Any]]:
 def grading_version_of(checkpoint: Path) -> int:
     """Of the rules that rewarded a checkpoint (state.json); 1 where it does not say."""
     try:
-        version = json.loads((checkpoint / "state.json").read_text("utf-8"))["grading_version"]
+        version = read_json(checkpoint / "state.json")["grading_version"]
     except (OSError, ValueError, TypeError, KeyError):
         return 1
     return version if isinstance(version, int) else 1

@@ -24,7 +24,7 @@ from typing import Any
 import yaml
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.files import output_errors, write_text
+from llm_as_judge.files import output_errors, read_json, write_text
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.renamed import with_new_names
 from llm_as_judge.runs.sinks import Sink
@@ -131,7 +131,7 @@ class RunLog:
         if not path.is_file():
             return None
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = read_json(path)
         except (OSError, ValueError) as error:
             raise DataError(f"{path}: cannot be read as JSON: {error}") from None
         if not isinstance(data, dict):

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.files import exclusive, write_text
+from llm_as_judge.files import exclusive, read_json, write_text
 from llm_as_judge.jsonl import Broken, JsonLines
 from llm_as_judge.renamed import hint
 from llm_as_judge.runs.record import FIGURES, OLDER, RunKey, RunRecord, older_runs, read_record
@@ -351,7 +351,7 @@ def conditions_of(folder: Path) -> dict[str, Any]:
     """
     path = folder / ABOUT
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
@@ -374,7 +374,7 @@ def grading_version(folder: Path) -> int:
 def _other(path: Path, about: Mapping[str, Any]) -> str:
     """The first condition in which the folder's differ; empty where they are equal."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read: {error}; remove the folder") from None
     if not isinstance(found, dict):

@@ -5,7 +5,6 @@ Rules alone cannot drift: only a judge with a language model is watched by canar
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from llm_as_judge.audit.drift import CanaryWatch
 from llm_as_judge.audit.status import AuditStatus
 from llm_as_judge.errors import TrainingError
+from llm_as_judge.files import read_json
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.judge.scoring import UNSURE
 from llm_as_judge.types import Group
@@ -128,6 +128,6 @@ def _audited_canaries(audit_status: AuditStatus) -> Mapping[str, bool | None] | 
     """Verdicts on the canaries at the audit; None without a report of this judge."""
     if audit_status.status not in ("passed", "failed", "old"):
         return None
-    report = json.loads(Path(audit_status.report).read_text("utf-8"))
+    report = read_json(Path(audit_status.report))
     found = report.get("canaries")
     return found if isinstance(found, dict) else None

@@ -6,13 +6,13 @@ steps are learned once more from the same rollouts.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from llm_as_judge.errors import ConfigError, DataError, ModelError
+from llm_as_judge.files import read_json
 from llm_as_judge.policy.checkpoint import (
     STATE,
     SavedState,
@@ -71,8 +71,8 @@ def _candidates(root: Path) -> Iterator[Path]:
 def _run_of(folder: Path) -> str | None:
     """The run of a damaged checkpoint; None = it no longer says."""
     try:
-        found = json.loads((folder / STATE).read_text(encoding="utf-8"))["run_dir"]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        found = read_json(folder / STATE)["run_dir"]
+    except (OSError, ValueError, TypeError, KeyError):
         return None
     return found if isinstance(found, str) else None
 

@@ -107,6 +107,8 @@ async def train_judge(
     learner = JudgeLearner(_new_policy(place, spec, options), cases, options, root)
     begun(sets, learner)
     metrics = JsonLines(place.folder / "metrics.jsonl")
+    done = [row for row in metrics.rows("step", missing_ok=True) if row["step"] <= learner.step]
+    metrics.rewrite(map(json.dumps, done))  # steps behind the checkpoint are made again
 
     def step(report: StepReport) -> None:
         metrics.append(asdict(report))

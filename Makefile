@@ -70,13 +70,14 @@ kills: $(READY)  ## kill training with -9 at 20 random moments; it must end as i
 .PHONY: chaos
 chaos: $(READY)  ## what make test leaves out: real models, and runs broken in every way (Ray workers: make test-ray)
 	$(BIN)/pytest -m chaos
-	FUZZ=200 $(BIN)/pytest -s tests/test_fuzz.py
+	FUZZ=300 $(BIN)/pytest -s tests/test_fuzz.py
 	CHAOS=3 $(BIN)/pytest -s tests/training/test_chaos.py
 	KILLS=10 $(BIN)/pytest -s tests/training/test_killed_runs.py
+	KILLS=10 CHAOS=1 $(BIN)/pytest -s tests/training/test_killed_verbs.py
 
 .PHONY: fuzz
-fuzz: $(READY)   ## 200 spoiled configurations, rows, checkpoints and replies
-	FUZZ=200 $(BIN)/pytest -s tests/test_fuzz.py
+fuzz: $(READY)   ## 300 spoiled configurations, rows, checkpoints, replies and files that runs keep
+	FUZZ=300 $(BIN)/pytest -s tests/test_fuzz.py
 
 .PHONY: audit
 audit: $(AUDIT)/.ready $(READY) ## known holes in the installed packages (asks the package index)

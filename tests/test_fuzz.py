@@ -1,6 +1,6 @@
-"""Spoiled configurations, rows, checkpoints and replies: one line or a result, and whole files.
+"""Spoiled configurations, rows, checkpoints, replies and what runs keep: one line or a result, and whole files.
 
-``FUZZ=200 pytest tests/test_fuzz.py`` tries 200 of each (``make fuzz``); without it, a few. Each is
+``FUZZ=300 pytest tests/test_fuzz.py`` tries 300 of each (``make fuzz``); without it, a few. Each is
 drawn from its number alone, so that one that fails can be tried again by itself.
 """
 
@@ -12,7 +12,7 @@ import os
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -31,17 +31,17 @@ from llm_as_judge.config import (
     load_models,
     shipped_dir,
 )
-from llm_as_judge.data.files import ProblemFile, encode_problem, read_problems
+from llm_as_judge.data.files import ProblemFile, read_problems, write_problems
 from llm_as_judge.errors import LlmAsJudgeError, ModelError, UserError
 from llm_as_judge.evaluation.stop_learning import learn_table
 from llm_as_judge.evaluation.ways import ways_of
 from llm_as_judge.files import write_text
 from llm_as_judge.judge.feature_model import (
-    NAMES,
     FeatureModel,
     read_features,
     write_features,
 )
+from llm_as_judge.judge.features import NAMES
 from llm_as_judge.judge.judge_file import read_judge_file
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.pool import Pool
@@ -100,28 +100,6 @@ def seen_enough(met: Counter[str], *names: str) -> None:
     """A fuzz in which nothing is refused, or nothing passes, shows nothing."""
     print(f"\n{sum(met.values())} tries: {dict(met)}")  # noqa: T201
     assert TRIES < 50 or all(met[name] for name in names), met
-
-
-# -------------------------------------------------------------------------------------- configurations
-CONFIGS: dict[str, Callable[[Path], object]] = {
-    "training.yaml": load_config,
-    "embedded.yaml": load_config,
-    "models.yaml": load_models,
-    "dataset.yaml": load_hub_records,
-    "aflow_llm.yaml.example": load_endpoints,
-}
-
-
-def test_spoiled_configurations(tmp_path: Path) -> None:
-    met: Counter[str] = Counter()
-    for number in range(TRIES):
-        chance = random.Random(number)
-        name, load = chance.choice(list(CONFIGS.items()))
-        sound = (shipped_dir() / name).read_bytes()
-        path = tmp_path / "spoiled.yaml"
-        path.write_bytes(spoiled(sound, chance, yaml.safe_load, yaml.safe_dump))
-        met[outcome(partial(load, path))] += 1
-    seen_enough(met, "ok", "ConfigError")
 
 
 # ------------------------------------------------------------------------------------------------ rows
@@ -186,16 +164,6 @@ def require_whole_outputs(data: Path) -> None:
             json.loads(path.read_text())
 
 
-def test_spoiled_rows_of_a_prepared_file(tmp_path: Path) -> None:
-    met: Counter[str] = Counter()
-    path = tmp_path / "train.jsonl"
-    sound = b"".join(map(encode_problem, PROBLEMS))
-    for number in range(TRIES):
-        path.write_bytes(spoiled(sound, random.Random(number), lines_of, jsonl_or_text))
-        met[outcome(lambda: list(ProblemFile(path)))] += 1
-    seen_enough(met, "ok", "DataError")
-
-
 # ----------------------------------------------------------------------------------------- checkpoints
 @pytest.fixture(scope="module")
 def policy(tiny_weights: Path) -> Policy:
@@ -245,7 +213,7 @@ def test_spoiled_checkpoints(
     go_on()
 
 
-# ------------------------------------------------------------------------------------- what runs keep
+# --------------------------------------------------------------------------------- files that are read
 KEY = f"{1:064}"
 
 
@@ -293,7 +261,33 @@ def read_bank(folder: Path) -> None:
     grading_version(folder)
 
 
-KEPT: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = {
+CONFIGS: dict[str, Callable[[Path], object]] = {
+    "training.yaml": load_config,
+    "embedded.yaml": load_config,
+    "models.yaml": load_models,
+    "dataset.yaml": load_hub_records,
+    "aflow_llm.yaml.example": load_endpoints,
+}
+
+
+def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+READ: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = {
+    "configurations": (
+        lambda folder: write_all(
+            folder, {name: (shipped_dir() / name).read_bytes() for name in CONFIGS}
+        ),
+        lambda folder: [load(folder / name) for name, load in CONFIGS.items()],
+    ),
+    "rows": (
+        lambda folder: write_problems(folder / "train.jsonl", PROBLEMS),
+        lambda folder: list(ProblemFile(folder / "train.jsonl")),
+    ),
     "bank": (lambda folder: filled(folder, 4), read_bank),
     "pool": (kept_pool, read_pool),
     "judge": (kept_judge, read_judge),
@@ -301,9 +295,17 @@ KEPT: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KEPT)
-def test_spoiled_files_that_runs_keep(tmp_path: Path, kind: str) -> None:
-    make, read = KEPT[kind]
+FORMS: dict[str, tuple[Any, Any]] = {
+    ".json": (json.loads, json.dumps),
+    ".jsonl": (lines_of, jsonl_or_text),
+    ".yaml": (yaml.safe_load, yaml.safe_dump),
+    ".example": (yaml.safe_load, yaml.safe_dump),
+}
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_spoiled_files_that_are_read(tmp_path: Path, kind: str) -> None:
+    make, read = READ[kind]
     folder = tmp_path / kind
     make(folder)
     read(folder)
@@ -312,15 +314,12 @@ def test_spoiled_files_that_runs_keep(tmp_path: Path, kind: str) -> None:
     for number in range(TRIES):
         chance = random.Random(number)
         name = chance.choice([file for file in sound if not file.startswith((".", "exported"))])
-        forms = {".json": (json.loads, json.dumps), ".jsonl": (lines_of, jsonl_or_text)}
-        form = forms.get(Path(name).suffix)
+        form = FORMS.get(Path(name).suffix)
         spoil = partial(spoiled, read=form[0], write=form[1]) if form else mutated_bytes
         (folder / name).write_bytes(spoil(sound[name], chance))
         met[outcome(partial(read, folder))] += 1
         shutil.rmtree(folder)
-        for file, data in sound.items():
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            (folder / file).write_bytes(data)
+        write_all(folder, sound)
     seen_enough(met, "ok")
     assert TRIES < 50 or len(met) > 1
 

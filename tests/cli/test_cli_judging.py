@@ -1,34 +1,13 @@
 """judge train, judge calibrate: a folder of a judge, and files that are refused in one line."""
 
-import json
 from pathlib import Path
 
 import pytest
 from called_verbs import Verbs
 
+from labeled_rows import rows
 from llm_as_judge.judge.judge_file import read_judge_file
 from llm_as_judge.judge.parts import HOLDING
-
-WORDS = ("Ostra", "Venn", "Mora", "Silt", "Arden", "Pell", "Quay", "Rook")
-
-
-def rows(path: Path, first: int, n: int, labels: tuple[bool, ...] = (True, False)) -> Path:
-    lines = [
-        json.dumps(
-            {
-                "id": f"{number}-{label}",
-                "domain": "qa",
-                "question": f"Which lake does river number {number} feed?",
-                "reference": f"Lake {WORDS[number % 8]} {number}",
-                "candidate": f"Lake {WORDS[(number + (not label)) % 8]} {number}, the maps of some say.",
-                "correct": label,
-            }
-        )
-        for number in range(first, first + n)
-        for label in labels
-    ]
-    path.write_text("".join(line + "\n" for line in lines))
-    return path
 
 
 @pytest.mark.slow

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -20,7 +18,7 @@ from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.runs.table import Bank
-from llm_as_judge.types import ChatRequest, Problem, Rollout
+from llm_as_judge.types import ChatRequest, Problem
 
 KINDS = ("easy", "hard", "open")
 
@@ -90,20 +88,3 @@ async def filled(
 ) -> tuple[Asked, Bank]:
     async with filling(config, chat, draws, **options) as (one, bank, _):
         return await one.fill(PROBLEMS), bank
-
-
-def fill_slowly(place: Path) -> None:
-    """In a process that is going to be killed: says how many draws have been made."""
-    made = 0
-
-    def told(_: Rollout) -> None:
-        nonlocal made
-        made += 1
-        print(made, flush=True)  # noqa: T201
-
-    chat = ScriptedChat(reply, delay_s=0.05)
-    asyncio.run(filled(settings(place), chat, 4, everything=True, on_draw=told))
-
-
-if __name__ == "__main__":
-    fill_slowly(Path(sys.argv[1]))

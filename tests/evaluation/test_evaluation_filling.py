@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import signal
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +23,6 @@ from llm_as_judge.evaluation.filling import (
 )
 from llm_as_judge.llm.gathered import GatheredDraws
 from llm_as_judge.llm.ledger import Budget, Ledger
-from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Problem, Usage
@@ -73,33 +68,6 @@ async def test_the_ways_are_what_programs_ask_first(tmp_path: Path) -> None:
         }
         assert len(texts) == WAYS  # one prompt a way, its draws apart
     assert {(r.draw, r.seed) for r in chat.requests} == {(0, 0), (1, 1)}
-
-
-def killed_after(draws: int, place: Path) -> int:
-    """Draws that a filling had made when it was killed, or more."""
-    script = Path(__file__).parent / "filled_pools.py"
-    killed = subprocess.Popen([sys.executable, str(script), str(place)], stdout=subprocess.PIPE)
-    assert killed.stdout is not None
-    said = [int(killed.stdout.readline()) for _ in range(draws)][-1]
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.communicate()
-    return said
-
-
-@pytest.mark.slow
-async def test_a_filling_that_is_killed_goes_on_and_asks_nothing_that_it_had(
-    tmp_path: Path,
-) -> None:
-    said = killed_after(7, tmp_path)
-    pool = Pool(tmp_path / "calls")
-    had = {str(one["request"]) for one in pool.asked()}
-    assert len(had) >= said
-    chat = ScriptedChat(reply)
-    asked, bank = await filled(settings(tmp_path), chat, DRAWS, everything=True)
-    assert len(bank.runs) == len(PROBLEMS) * WAYS * DRAWS
-    assert 0 < asked.draws <= len(bank.runs) - said
-    assert len(pool) == len(had) + len(chat.requests)  # no request of now was there before
-    assert pool.check() == 0
 
 
 async def test_a_draw_that_fails_is_counted_and_asked_again(tmp_path: Path) -> None:

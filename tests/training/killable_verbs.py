@@ -19,6 +19,7 @@ from chaos import Knowing, gold
 from killable_runs import FORK, command_line
 from tiny_runs import tiny_settings
 
+from labeled_rows import rows
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.llm.pool import POOL, Pool
@@ -38,7 +39,6 @@ SETS: dict[Domain, tuple[str, str]] = {
     "math": ("gsm8k", "What is {} plus 2000?"),
     "qa": ("hotpotqa", "Who lit lamp {}?"),
 }
-LAKES = ("Ostra", "Venn", "Mora", "Silt", "Arden", "Pell", "Quay", "Rook")
 
 
 class Counting(Knowing):
@@ -72,20 +72,8 @@ def with_verbs(place: Path) -> Path:
         write_problems(data / "test" / f"{name}_test.jsonl", rows_of("test", 8, domain))
     own = [(row.question, row.answers[0]) for row in rows_of("own", 6, "math")]
     mine = [{"problem": asked, "answer": answer, "type": "math"} for asked, answer in own]
-    labeled = [
-        {
-            "id": f"{n}-{label}",
-            "domain": "qa",
-            "question": f"Which lake does river number {n} feed?",
-            "reference": f"Lake {LAKES[n % 8]} {n}",
-            "candidate": f"Lake {LAKES[(n + (not label)) % 8]} {n}, the maps of some say.",
-            "correct": label,
-        }
-        for n in range(30)
-        for label in (True, False)
-    ]
-    for path, lines in ((place / "mine.jsonl", mine), (place / "labeled.jsonl", labeled)):
-        JsonLines(path).rewrite(map(json.dumps, lines))
+    JsonLines(place / "mine.jsonl").rewrite(map(json.dumps, mine))
+    rows(place / "labeled.jsonl", 0, 30)
     filled(place / "bank", 36)
     tree = {
         **tiny_settings("counted"),

@@ -13,7 +13,6 @@ import logging
 import math
 import mmap
 import struct
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from llm_as_judge import interruptible
 from llm_as_judge.errors import ModelError
+from llm_as_judge.files import write_atomically
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +58,8 @@ def servable(weights: Path) -> Path:
     cannot read. What is no GGUF file is returned as it is: the engine says what it found.
 
     Raises:
-        ModelError: a tensor that cannot be rewritten, or no room for the copy.
+        ModelError: a tensor that cannot be rewritten.
+        OutputError: no room for the copy.
     """
     copy = weights.with_suffix(".q8_0.gguf")
     if _is_current(copy, weights):
@@ -136,25 +137,13 @@ def _aligned(place: int, alignment: int) -> int:
 
 # ---------------------------------------------------------------------------------------- writing
 def _write(copy: Path, data: mmap.mmap, layout: _Layout) -> None:
-    """Under its name only when it is whole. What a killed process left is taken away: who holds the lock is
-    alone here."""
-    for left in copy.parent.glob(f".{copy.name}.part-*"):
-        left.unlink(missing_ok=True)
-    with tempfile.NamedTemporaryFile(
-        dir=copy.parent, prefix=f".{copy.name}.part-", delete=False
-    ) as out:
-        partial = Path(out.name)
-        try:
-            out.write(data[: layout.metadata_end])
-            out.write(_infos(layout))
-            for block in _blocks(data, layout):
-                interruptible.check()
-                _pad(out, layout.alignment)
-                out.write(block)
-            out.flush()
-            partial.replace(copy)
-        finally:
-            partial.unlink(missing_ok=True)
+    with write_atomically(copy) as out:
+        out.write(data[: layout.metadata_end])
+        out.write(_infos(layout))
+        for block in _blocks(data, layout):
+            interruptible.check()
+            _pad(out, layout.alignment)
+            out.write(block)
 
 
 def _infos(layout: _Layout) -> bytes:

@@ -282,7 +282,7 @@ class Bank(RunTable):
             text = json.dumps(about, indent=1, sort_keys=True) + "\n"
             # without a run nothing came about by the conditions that are written there
             filled = path.is_file() and is_bank(folder)
-            if filled and (found := _other(path, json.loads(text))):
+            if filled and (found := _other(folder, json.loads(text))):
                 raise DataError(
                     f"{folder}: filled by other conditions ({found}); {ANOTHER}, or "
                     "name the configuration that it was filled by"
@@ -371,14 +371,9 @@ def grading_version(folder: Path) -> int:
     return version if isinstance(version, int) else 1
 
 
-def _other(path: Path, about: Mapping[str, Any]) -> str:
+def _other(folder: Path, about: Mapping[str, Any]) -> str:
     """The first condition in which the folder's differ; empty where they are equal."""
-    try:
-        found = read_json(path)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read: {error}; remove the folder") from None
-    if not isinstance(found, dict):
-        raise DataError(f"{path}: not the file of a bank; remove the folder")
+    found = conditions_of(folder)
     for name in sorted({*found, *about}):
         if found.get(name) != about.get(name):
             return f"{name}: {found.get(name)!r} there, {about.get(name)!r} here"

@@ -231,7 +231,6 @@ def read_pool(folder: Path) -> None:
     with closing(Pool(folder)) as pool:
         pool.check()
         pool.get(KEY)
-        pool.origins()
         pool.export(folder / "exported.jsonl")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from llm_as_judge.errors import DataError, GraderError
+from llm_as_judge.files import read_json
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.types import Problem, PromptFacts, ReplyLogProbs, Rollout, from_json, to_json
 
@@ -173,7 +173,7 @@ def older_runs(path: Path) -> Iterator[tuple[Problem | None, RunRecord]]:
 
 def _beside(path: Path) -> Mapping[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""judge audit: the judge is measured."""
+"""judge audit: the judge is measured, and what to do then."""
 
 from __future__ import annotations
 

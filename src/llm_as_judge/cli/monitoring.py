@@ -1,4 +1,4 @@
-"""monitor: a run while it goes on."""
+"""monitor: a run while it goes on, with single keys of the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Shares, exactly: which stratum the next row comes from, so that every prefix is balanced.
+"""Shares, exactly: the stratum that the next row comes from, so that every prefix of a mix is balanced; and
+the endless sampler of training.
 
 Pure. ``schedule`` is the chairman assignment: after any number of steps each stratum has had
 its share to within less than one row. Source: R. Tijdeman, "The chairman assignment problem",

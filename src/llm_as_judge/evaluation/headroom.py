@@ -9,15 +9,15 @@ All figures are of programs that have run on the same problems at the same draws
   More draws would choose better. Draws o and o + 1 of a program that asks several times share replies, so
   its two halves share luck. The figure is therefore given twice: among all programs (at most so much),
   and among those alone that ask once (at least so much).
-- **Text**: the same where the program is chosen by the problem's sentence embedding (ridge and nearest
-  neighbors, five folds): what a policy that reads the problem could gain at once.
+- **Text**: the same where the program is chosen by the problem's sentence embedding (ridge regression,
+  five folds): what a policy that reads the problem could gain at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -25,54 +25,34 @@ import numpy.typing as npt
 from llm_as_judge.runs.table import Array
 from llm_as_judge.statistics import bootstrap
 
-Predict = Callable[[Array, Array, Array], Array]
-"""(vectors (N, E), targets (N, J), new vectors (M, E)) -> (M, J)."""
-
-
-def nothing(known_NE: Array, targets_NJ: Array, new_ME: Array) -> Array:
-    """The text says nothing."""
-    return np.zeros((len(new_ME), targets_NJ.shape[1]))
+PENALTIES = (math.inf, 30.0, 10.0, 3.0, 1.0, 0.3)
+"""Of the ridge regression, chosen by inner folds; infinite: the text says nothing."""
 
 
 def ridge(penalty: float, known_NE: Array, targets_NJ: Array, new_ME: Array) -> Array:
-    """Ridge regression around the mean vector.
+    """(M, J) by ridge regression around the mean vector.
 
     Source: Hoerl and Kennard 1970, https://doi.org/10.1080/00401706.1970.10488634; dual form.
     """
+    if math.isinf(penalty):
+        return np.zeros((len(new_ME), targets_NJ.shape[1]))
     middle = known_NE.mean(axis=0)
     known, new = known_NE - middle, new_ME - middle
     gram = known @ known.T + penalty * np.eye(len(known))
     return np.asarray(new @ known.T @ np.linalg.solve(gram, targets_NJ))
 
 
-def neighbors(count: int, known_NE: Array, targets_NJ: Array, new_ME: Array) -> Array:
-    """Mean of the ``count`` nearest by cosine (vectors of unit length)."""
-    nearest = np.argsort(-(new_ME @ known_NE.T), axis=1, kind="stable")[:, :count]
-    return np.asarray(targets_NJ[nearest].mean(axis=1))
-
-
-PREDICTORS: Mapping[str, Sequence[Predict]] = {
-    "ridge": (nothing, *(partial(ridge, penalty) for penalty in (30.0, 10.0, 3.0, 1.0, 0.3))),
-    "neighbors": (nothing, *(partial(neighbors, count) for count in (40, 20, 10, 5))),
-}
-
-
-def best_predictor(
-    predictors: Sequence[Predict],
-    vectors_NE: Array,
-    targets_NJ: Array,
-    folds_N: npt.NDArray[np.intp],
-) -> Predict:
-    """The predictor of the least squared error over these folds; of equals the first."""
-    errors = np.zeros(len(predictors))
+def best_penalty(vectors_NE: Array, targets_NJ: Array, folds_N: npt.NDArray[np.intp]) -> float:
+    """That of the least squared error over these folds; of equals the first."""
+    errors = np.zeros(len(PENALTIES))
     for fold in np.unique(folds_N):
         mine = folds_N == fold
         if mine.all():
-            return predictors[0]
-        for n, predict in enumerate(predictors):
-            found = predict(vectors_NE[~mine], targets_NJ[~mine], vectors_NE[mine])
+            return PENALTIES[0]
+        for n, penalty in enumerate(PENALTIES):
+            found = ridge(penalty, vectors_NE[~mine], targets_NJ[~mine], vectors_NE[mine])
             errors[n] += float(((found - targets_NJ[mine]) ** 2).sum())
-    return predictors[int(errors.argmin())]
+    return PENALTIES[int(errors.argmin())]
 
 
 FOLDS = 5
@@ -112,15 +92,8 @@ class Headroom:
     once: Gain | None
     """The same among programs that ask once, whose draws share no reply: at least so much. None with one
     draw, or where no two programs of a part ask once."""
-    ridge: Gain | None
-    neighbors: Gain | None
+    text: Gain | None
     """Points by choosing from the problem's text; None without vectors."""
-
-    @property
-    def text(self) -> Gain | None:
-        """The better of the two."""
-        found = [gain for gain in (self.ridge, self.neighbors) if gain is not None]
-        return max(found, key=lambda gain: gain.value, default=None)
 
     @property
     def adaptation(self) -> bool | None:
@@ -253,10 +226,8 @@ def headroom(parts: Sequence[DomainTable], seed: int = 0) -> Headroom | None:
         found = over_parts(of)
         return Gain(float(found.mean()), *bootstrap(list(found), seed=seed))
 
-    def routed(predictors: Sequence[Predict]) -> Gain:
-        return gain(
-            lambda n: _routed(means[n], groups[n], folds[n], parts[n].vectors_PE, predictors)
-        )
+    def routed(n: int) -> Array:
+        return _routed(means[n], groups[n], folds[n], parts[n].vectors_PE)
 
     return Headroom(
         problems=sum(len(part.groups_P) for part in parts),
@@ -275,8 +246,7 @@ def headroom(parts: Sequence[DomainTable], seed: int = 0) -> Headroom | None:
             if draws > 1 and any(len(_once(part)) > 1 for part in parts)
             else None
         ),
-        ridge=routed(PREDICTORS["ridge"]) if vectors else None,
-        neighbors=routed(PREDICTORS["neighbors"]) if vectors else None,
+        text=gain(routed) if vectors else None,
     )
 
 
@@ -379,7 +349,6 @@ def _routed(
     groups_P: npt.NDArray[np.intp],
     folds_P: npt.NDArray[np.intp],
     vectors_PE: Array | None,
-    predictors: Sequence[Predict],
 ) -> Array:
     """(P,) right by the program that the problem's text chooses, less that of the group's program."""
     assert vectors_PE is not None
@@ -391,8 +360,8 @@ def _routed(
             continue
         base = _group_means(values_JP, groups_P, others)
         left_PJ = _centred(values_JP, base).T
-        predict = best_predictor(predictors, vectors_PE[others], left_PJ[others], folds_P[others])
-        expected_JP = predict(vectors_PE[others], left_PJ[others], vectors_PE[mine]).T
+        penalty = best_penalty(vectors_PE[others], left_PJ[others], folds_P[others])
+        expected_JP = ridge(penalty, vectors_PE[others], left_PJ[others], vectors_PE[mine]).T
         chosen, best = (base[:, mine] + expected_JP).argmax(axis=0), base[:, mine].argmax(axis=0)
         columns = np.arange(int(mine.sum()))
         gains[mine] = values_JP[:, mine][chosen, columns] - values_JP[:, mine][best, columns]

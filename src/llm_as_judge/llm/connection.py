@@ -1,5 +1,5 @@
 """Connections of a client: the places in flight over them, one request with its deadline, and the
-requests by which an endpoint is tried before work is sent to it."""
+requests by which an endpoint is tried before work is sent to it; choice among replicas, and rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Outcomes of calls, and their form as lines of text: what a pool exports, and what it takes in.
+"""Outcomes of calls, their form as lines of text (what a pool exports, and takes in), and how a pool
+compresses its texts.
 
 A line is found by its key, a SHA-256, and carries a digest of its content; nothing is pickled or evaluated.
 """

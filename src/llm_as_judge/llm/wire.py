@@ -1,4 +1,4 @@
-"""The chat-completions protocol: a request as JSON, a response as texts and usage or as a failure.
+"""The chat-completions protocol: a request as JSON, a response as texts, log-probs and usage or as a failure.
 
 What an endpoint sends is not trusted: every field is checked for its type, and what does not fit
 is an :class:`ReplyError` attempt with a kind, never a guess.

@@ -1,4 +1,5 @@
-"""A run: one program on one problem at one draw, its figures and, where it is kept, all of it."""
+"""A run: one program on one problem at one draw, its figures and, where it is kept, all of it; runs as
+earlier versions kept them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines and progress bars on the terminal: results on standard output, the work on standard error."""
+"""Lines, progress bars and pace on the terminal: results on standard output, the work on standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls: operators, the program's own functions, and what is given."""
+"""Calls and their arguments: operators, the program's own functions, and what is given."""
 
 from __future__ import annotations
 

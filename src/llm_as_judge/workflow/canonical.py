@@ -1,5 +1,5 @@
 """The canonical form of a program: equal for programs that differ in names, layout, comments,
-annotations, or the order of keyword arguments."""
+annotations, or the order of keyword arguments; and code that no answer depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""A search of one configuration: candidates, halving, choices."""
+"""A search of one configuration: candidates, halving, choices, and its files.
+
+OUT/DOMAIN.py                     the best of each domain at the configured budget
+OUT/BUDGET/DOMAIN.py              the same at each budget: low, middle, high
+OUT/BUDGET/everything/DOMAIN.py   one name for all domains
+OUT/BUDGET/sets/SET.py            the best of each data set
+OUT/report.json                   every figure, cross-validated and in-sample
+"""
 
 from __future__ import annotations
 

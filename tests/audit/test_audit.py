@@ -142,7 +142,7 @@ def case_is_left(problem: Problem, answer: str) -> bool:
 
 @pytest.mark.slow
 async def test_no_source_may_be_judged_badly_behind_many_easy_rows() -> None:
-    many = [replace(case, source="easy") for n in range(20) for case in renumbered(n)]
+    many = [replace(case, source="easy") for n in range(5) for case in renumbered(n)]
     report = await run_audit(
         Falsified(lambda p, a, n: p.id.startswith("own-") or is_right(p, a)),
         "f",

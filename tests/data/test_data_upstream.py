@@ -11,7 +11,10 @@ from llm_as_judge.data.process import process
 from llm_as_judge.data.rows import RowError
 
 UPSTREAM = Path(__file__).parents[3] / "shared" / "data"
-pytestmark = pytest.mark.skipif(not UPSTREAM.is_dir(), reason="no upstream files")
+pytestmark = [
+    pytest.mark.chaos,
+    pytest.mark.skipif(not UPSTREAM.is_dir(), reason="no upstream files"),
+]
 
 FILES = {
     # file -> (set, rows converted, rows refused)

@@ -81,7 +81,7 @@ async def test_gold_of_the_built_in_sample(rules: Judge, name: str) -> None:
     await check(rules, name, SAMPLE, None)
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 @pytest.mark.parametrize("name", TEXT_SETS)
 async def test_gold_of_the_upstream_files(rules: Judge, name: str) -> None:
     await check(rules, name, UPSTREAM, None)
@@ -100,7 +100,7 @@ OTHER_FILES = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 @pytest.mark.parametrize(("name", "file"), OTHER_FILES)
 async def test_gold_of_the_files_that_are_not_trained_on(
     rules: Judge, name: str, file: str
@@ -118,7 +118,7 @@ async def test_a_gold_answer_without_a_letter_is_an_answer(rules: Judge) -> None
     assert await verdicts(rules, [(band, "!!!"), (band, "???"), (band, "")]) == [True, False, False]
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 async def test_all_references_of_the_full_mbpp_but_two_pass() -> None:
     rows = problems("mbpp_full", UPSTREAM, None)
     if not rows:
@@ -191,7 +191,12 @@ async def check_code(name: str, root: Path, limit: int | None, unsound: set[str]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "root"), list(itertools.product(("humaneval", "mbpp"), (SAMPLE, UPSTREAM)))
+    ("name", "root"),
+    [
+        *itertools.product(("humaneval", "mbpp"), (SAMPLE,)),
+        pytest.param("humaneval", UPSTREAM, marks=pytest.mark.chaos),
+        pytest.param("mbpp", UPSTREAM, marks=pytest.mark.chaos),
+    ],
 )
 async def test_reference_solutions_pass_and_stubs_fail(name: str, root: Path) -> None:
     await check_code(name, root, None, set())

@@ -153,6 +153,7 @@ def perturbed_facts(facts: Facts) -> list[Facts]:
 
 
 @pytest.mark.slow
+@pytest.mark.chaos
 @pytest.mark.skipif(not SHARED.exists(), reason="the upstream files are not here")
 def test_hotpotqa_scores_equal_the_published_ones_on_every_upstream_row() -> None:
     seen = 0
@@ -175,6 +176,7 @@ def answers_in(document: Any) -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.chaos
 @pytest.mark.skipif(not SHARED.exists(), reason="the upstream files are not here")
 def test_metrics_equal_the_published_ones_on_every_upstream_row() -> None:
     golds: set[str] = set()

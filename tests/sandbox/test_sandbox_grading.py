@@ -186,7 +186,7 @@ def _upstream() -> list[tuple[str, str, str, tuple[str, ...], str]]:
     return rows
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 @pytest.mark.skipif(not UPSTREAM.is_dir(), reason="needs the upstream files beside the checkout")
 async def test_reference_solutions_pass_and_stubs_fail(sandbox: Sandbox) -> None:
     if sandbox.isolation.mechanism == "subprocess":

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +156,24 @@ def test_a_lister_that_hangs_is_named_in_one_short_line(
     with pytest.raises(SandboxError, match=r"ldd took more than 0\.1 s for \d+ files") as refusal:
         host_interpreter.__wrapped__()
     assert len(str(refusal.value)) < 200
+
+
+async def test_a_start_that_is_given_up_leaves_no_socket_and_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    pairs = list[socket.socket]()
+    connected = socket.socketpair
+
+    def paired() -> tuple[socket.socket, socket.socket]:
+        pairs.extend(connected())
+        return pairs[-2], pairs[-1]
+
+    monkeypatch.setattr(socket, "socketpair", paired)
+    starting = asyncio.ensure_future(SubprocessLauncher().start(ChildKind(False, 1.0, 2**28)))
+    await asyncio.sleep(0)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert [one.fileno() for one in pairs[:2]] == [-1, -1]
+    assert list(tmp_path.iterdir()) == []

@@ -34,7 +34,7 @@ def test_what_only_ends_or_keeps_a_run_binds_nothing() -> None:
     losses = "preset baseline advantage_norm loss_aggregation loss_type clip_low clip_high is_clip_min is_clip_max kl_weight"
     optimizer = "learning_rate warmup_steps schedule weight_decay max_grad_norm epochs_per_step"
     drawn = "problems_per_step samples_per_problem seed entropy_floor"
-    imitated = "warm_start warm_start_epochs warm_start_learning_rate"
+    imitated = "warm_start warm_start_mode warm_start_epochs warm_start_learning_rate"
     assert bound == {
         f"training.{name}" for name in f"{losses} {optimizer} {drawn} {imitated}".split()
     }

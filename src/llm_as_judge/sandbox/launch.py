@@ -144,10 +144,12 @@ class SubprocessLauncher:
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
             )
-        except OSError as error:
+        except BaseException as error:  # given up while it starts, too
             host.close()
             folder.cleanup()
-            raise SandboxError(f"cannot start {self._python}: {error}") from error
+            if isinstance(error, OSError):
+                raise SandboxError(f"cannot start {self._python}: {error}") from error
+            raise
         finally:
             child.close()
         return _SubprocessChild(host, process, folder)

@@ -112,7 +112,17 @@ def started_verb(place: Path, verb: str, name: str) -> Any:
 # ------------------------------------------------------------------------------------- the checks
 OWN = {".lock", "answer_salt", "ledger.json", "ledger.jsonl", "timings.jsonl", "manifest.json"}
 """Names of files whose content is a process's, a salt, or the bill, to which lost replies belong."""
-TOLD = {"seconds", "time", "left_s", "median_s", "slowest_s", "answer", "report_sha256", "ledger"}
+TOLD = {
+    "seconds",
+    "digest",
+    "time",
+    "left_s",
+    "median_s",
+    "slowest_s",
+    "answer",
+    "report_sha256",
+    "ledger",
+}
 """Keys of clocks, salted hashes and bills."""
 
 

@@ -205,7 +205,7 @@ def headed(rows: Iterable[RawRow]) -> Iterator[RawRow]:
         record = row.record
         if row.member.endswith(".parquet") and isinstance(record, dict):
             yield replace(row, record={k: v for k, v in record.items() if v is not None})
-        elif not isinstance(record, list):
+        elif not isinstance(record, list) or not all(isinstance(cell, str) for cell in record):
             yield row
         elif columns is None:
             columns = [cell.strip() for cell in record]

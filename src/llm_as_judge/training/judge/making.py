@@ -280,8 +280,8 @@ def learned_questions(folder: Path, cases: Sequence[Case]) -> int:
     """
     try:
         known = set((folder / QUESTIONS).read_text(encoding="utf-8").split())
-    except OSError as error:
-        raise ModelError(f"{folder / QUESTIONS}: {error.strerror}; train the judge anew") from None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder / QUESTIONS}: {error}; train the judge anew") from None
     return len(set(_digests(cases)) & known)
 
 

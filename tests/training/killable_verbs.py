@@ -113,15 +113,7 @@ def started_verb(place: Path, verb: str, name: str) -> Any:
 OWN = {".lock", "answer_salt", "ledger.json", "ledger.jsonl", "timings.jsonl", "manifest.json"}
 """Names of files whose content is a process's, a salt, or the bill, to which lost replies belong."""
 TOLD = {
-    "seconds",
-    "digest",
-    "time",
-    "left_s",
-    "median_s",
-    "slowest_s",
-    "answer",
-    "report_sha256",
-    "ledger",
+    *"answer attempts digest ledger left_s median_s report_sha256 seconds slowest_s time".split()
 }
 """Keys of clocks, salted hashes and bills."""
 

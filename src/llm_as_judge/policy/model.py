@@ -139,6 +139,9 @@ class Policy:
         """Write the adapter in PEFT's format (adapter_config.json, adapter_model.safetensors)."""
         (told,) = self.model.peft_config.values()
         told.base_model_name_or_path = self.name  # PEFT would write where the weights lie here
+        told.target_modules = sorted(
+            told.target_modules
+        )  # a set's order is another in each process
         self.model.save_pretrained(folder, save_embedding_layers=False)
         (folder / "README.md").unlink(missing_ok=True)  # PEFT's form of a model card, not filled in
 

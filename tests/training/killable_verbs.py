@@ -113,7 +113,8 @@ def started_verb(place: Path, verb: str, name: str) -> Any:
 OWN = {".lock", "answer_salt", "ledger.json", "ledger.jsonl", "timings.jsonl", "manifest.json"}
 """Names of files whose content is a process's, a salt, or the bill, to which lost replies belong."""
 TOLD = {
-    *"answer attempts digest ledger left_s median_s report_sha256 seconds slowest_s time".split()
+    *("answer", "attempts", "digest", "ledger", "report_sha256"),
+    *("left_s", "median_s", "seconds", "slowest_s", "time"),
 }
 """Keys of clocks, salted hashes and bills."""
 

@@ -74,8 +74,8 @@ def main() -> None:
     tries, most = int(sys.argv[3]), int(sys.argv[5])
     FORK.set_forkserver_preload(["llm_as_judge.assembly.trainer", "torch"])
     moments = random.Random(5)
-    for _ in range(tries):
-        left = int(moments.uniform(0, most))
+    for number in range(tries):
+        left = int(moments.uniform(0, most * (number + 1) / tries))
         ballast = fill(place / name, left)
         status, said = run(place, name, verb)
         ballast.unlink()

@@ -41,6 +41,10 @@ def configured(folder: Path, **changes: Any) -> None:
     (folder / CONFIG).write_text(json.dumps({**data, **changes}))
 
 
+def test_its_modules_are_written_in_one_order(folder: Path) -> None:
+    assert json.loads((folder / CONFIG).read_text())["target_modules"] == ["q_proj", "v_proj"]
+
+
 def test_an_adapter_that_peft_wrote_is_read_whole(folder: Path, tiny_weights: Path) -> None:
     configured(folder, lora_dropout=0.1, base_model_name_or_path="elsewhere", later_key=None)
     assert read_spec(folder) == SPEC

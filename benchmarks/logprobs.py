@@ -11,6 +11,9 @@ problems. Intervals are bootstraps over problems. Ties are taken as evenly broke
 
 Expected, before it was run: AUC of the mean log-prob .64 [.59, .69], of a short reply .62, both together .66; a vote of
 four weighed by both +1.5 points [-0.5, +3.5] over the plain one, of which length carries about half.
+
+Found of length alone, on draws of the shipped pool (317 problems of mathematics, four chains each): AUC .48
+[.42, .53], a weighed vote -0.9 points [-2.5, +0.8]. So no vote is weighed by it; log-probs wait for 200 problems.
 """
 
 from __future__ import annotations

@@ -24,9 +24,10 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from llm_as_judge.audit.attacks import Case
 from llm_as_judge.audit.labeled import cases_sha256
 from llm_as_judge.errors import ModelError, TrainingError
+from llm_as_judge.files import write_text
 from llm_as_judge.judge.scoring import ORDERS, label_prompt
 from llm_as_judge.policy.attention import packed_attention
-from llm_as_judge.policy.checkpoint import latest_checkpoint, load_state, save_checkpoint
+from llm_as_judge.policy.checkpoint import LATEST, latest_checkpoint, load_state, save_checkpoint
 from llm_as_judge.policy.label_scores import (
     LabelTokens,
     TokenizedPrompt,
@@ -234,3 +235,4 @@ class JudgeLearner:
         set_peft_model_state_dict(self._policy.model, load_file(folder / WEIGHTS))
         load_optimizer(self._optimizer, saved.tensors)
         self.step = int(saved.state["step"])
+        write_text(self._root / LATEST, f"{folder.name}\n")  # the disk may have been full before it

@@ -1,4 +1,4 @@
-"""Reads less: the problem with the passages that its question needs, by BM25 and links between passages."""
+"""Retrieval of the passages that a question needs, by BM25 and by links between passages."""
 
 from __future__ import annotations
 
@@ -13,62 +13,11 @@ from llm_as_judge.types import Json
 
 _CONTEXT, _QUESTION = "Context:\n", "\n\nQuestion: "
 _TITLE = re.compile(r"([^\n:]{4,100}): ")
-_NO_WORDS = frozenset(
-    [
-        "a",
-        "also",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "both",
-        "by",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "his",
-        "how",
-        "in",
-        "is",
-        "it",
-        "its",
-        "not",
-        "of",
-        "on",
-        "or",
-        "she",
-        "that",
-        "the",
-        "their",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "was",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "with",
-        "but",
-        "an",
-    ]
-)
+_COMMON = """
+a also an and are as at be been both but by did do does for from had has have he her his how in is it its not of on
+or she that the their these they this those to was were what when where which who whom whose why with
+"""
+_NO_WORDS = frozenset(_COMMON.split())
 
 
 def with_passages(problem: str, keep: int, context: str = "") -> tuple[str, int]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from called_verbs import Verbs
-from test_cli_judging import rows
 
+from labeled_rows import rows
 from llm_as_judge.judge.judge_file import read_judge_file
 
 

@@ -79,7 +79,7 @@ def test_half_open_is_half_right_and_no_difference_rests_on_it(
     shown = printed(capsys.readouterr().out)
     compared = printed(verb("compare", str(perfect), str(half), "--against", "half")[1])
     said = shown[-2].partition(" Example: ")[0]
-    block = [*shown[1:4], said, *compared]
+    block = [*shown[2:5], said, *compared]
     wanted = (
         "data set half",
         "own_task_qa 50% to 100% [25%, 100%]",

@@ -249,7 +249,7 @@ async def test_a_folder_without_a_plan_or_with_foreign_rows_is_refused(place: Pa
     record = await evaluated(settings(place), Listed())
     with (record.folder / "runs.jsonl").open("a") as file:
         file.write('{"problem": {"id": 3}}\n')
-    said = r"runs\.jsonl:7: 'program' is None; remove that line: what is missing is run again"
+    said = r"runs\.jsonl:7: 'program' is missing; remove that line: what is missing is run again"
     with pytest.raises(DataError, match=said):
         EvaluationRecord.read(record.folder)
     (record.folder / "runs.jsonl").write_text("{\n")

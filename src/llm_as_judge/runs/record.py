@@ -142,7 +142,7 @@ def read_record(row: Mapping[str, Any]) -> RunRecord:
     optional = {name: kinds for name, kinds in _OPTIONAL.items() if name in row}
     for name, kinds in {**FIGURES, **optional}.items():
         if name not in row or not isinstance(row[name], kinds):
-            raise TypeError(f"{name!r} is {row.get(name, 'missing')!r}")
+            raise TypeError(f"{name!r} is {repr(row[name]) if name in row else 'missing'}")
     known = {name: row[name] for name in (*FIGURES, *optional)}
     kept = {name: from_json(kind, row[name]) for name, kind in _WHOLE.items() if name in row}
     return RunRecord(**known, **kept)

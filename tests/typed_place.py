@@ -183,7 +183,7 @@ def _write_files(place: Path) -> None:
     (place / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in _ROWS))
     rows, *_ = (b.text for b in blocks(ROOT / "docs" / "grading.md") if b.kind == "jsonl")
     (place / "rows.jsonl").write_text(rows)
-    for name in ("FILE", "labeled.jsonl"):
+    for name in ("FILE", "labeled.jsonl", "others.jsonl"):
         (place / name).write_text(json.dumps({**_GRADED, "correct": True}) + "\n")
     (place / "my_module.py").write_text('"""A plugin that adds nothing."""\n', encoding="utf-8")
     program = shutil.copy(ROOT / "workflows" / "direct" / "math.py", place / "FILE.py")

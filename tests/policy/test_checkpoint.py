@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from safetensors import SafetensorError
 
 from llm_as_judge.errors import ModelError, OutputError
 from llm_as_judge.policy.adapter import AdapterSpec
@@ -253,3 +254,14 @@ def test_a_pickle_in_place_of_tensors_is_refused_and_not_opened(
     assert not (tmp_path / "marker").exists()
     pickle.loads(planted)  # noqa: S301 -- it would have
     assert (tmp_path / "marker").read_text() == "executed"
+
+
+def test_a_full_disk_under_the_weights_is_one_line(
+    policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left (os error 28)")
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    with pytest.raises(OutputError, match=r"step_1: cannot be written: the disk is full; free"):
+        save(tmp_path, 1, policy)

@@ -21,8 +21,10 @@ Which one is newer is counted, never told by a clock, which can be set back.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -32,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from llm_as_judge.errors import ModelError, OutputError
+from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256, output_errors, read_json, write_text
 
 if TYPE_CHECKING:  # finding a checkpoint must not wait for torch
@@ -79,7 +81,7 @@ def save_checkpoint(
     from safetensors.torch import save_file
 
     target = root / f"step_{step}"
-    with output_errors(target), _weights_errors(target):
+    with output_errors(target), _weights_errors():
         root.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".step_{step}.", dir=root))
         try:
@@ -107,14 +109,15 @@ def save_checkpoint(
 
 
 @contextlib.contextmanager
-def _weights_errors(target: Path) -> Iterator[None]:
-    """What safetensors says of a full disk is no ``OSError``."""
+def _weights_errors() -> Iterator[None]:
+    """What safetensors says of a full disk is no ``OSError``; its text ends with the number of one."""
     from safetensors import SafetensorError
 
     try:
         yield
     except SafetensorError as error:
-        raise OutputError(f"{target}: cannot be written: {error}; free some space") from error
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        raise OSError(int(number[1]) if number else errno.EIO, str(error)) from error
 
 
 def checkpoint_files(folder: Path) -> dict[str, Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from llm_as_judge.policy.vllm import VllmReplicas
+from llm_as_judge.policy.vllm import VllmSampler
 from llm_as_judge.policy.weight_sync import Adapter
 from llm_as_judge.types import (
     Completion,
@@ -46,9 +46,9 @@ async def sampled(
 
 @dataclass(frozen=True)
 class SyncedWeights:
-    """One version of the weights, at the replicas."""
+    """One version of the weights, at the server."""
 
-    replicas: VllmReplicas
+    server: VllmSampler
     adapter: Adapter
 
     async def sample(
@@ -57,8 +57,8 @@ class SyncedWeights:
         sampling: Sampling,
         each: Callable[[Sample], None] = lambda _: None,
     ) -> list[list[Completion]]:
-        return await listed(self.replicas.write(self.adapter, prompts(messages_P), sampling), each)
+        return await listed(self.server.write(self.adapter, prompts(messages_P), sampling), each)
 
 
-async def sync_weights(replicas: VllmReplicas) -> SyncedWeights:
-    return SyncedWeights(replicas, await replicas.sync_weights())
+async def sync_weights(server: VllmSampler) -> SyncedWeights:
+    return SyncedWeights(server, await server.sync_weights())

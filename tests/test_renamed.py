@@ -28,6 +28,7 @@ EARLIER_CONFIG = Path(__file__).parent / "recorded" / "earlier_config.yaml"
 GRPO_ALONE = Path(__file__).parents[1] / "examples" / "adaptive" / "grpo_alone"
 VALUES = {"training.centre": "leave_one_out", "training.scale": "batch"}
 VALUES |= {"training.aggregate": "token", "training.objective": "gspo"}
+VALUES |= {"sampling.replicas": "http://h:8010/v1"}
 OF_RUNS = {old: new for old, new in KEYS.items() if not old.startswith("models.")}
 
 

@@ -171,9 +171,9 @@ async def test_a_program_in_the_sandbox_finds_no_secret(place: Path) -> None:
 
 
 def test_an_address_that_would_be_written_into_the_run_may_hold_no_password() -> None:
-    replicas = f"sampling.replicas=['http://someone:{KEY}@h:1/v1']"
+    server = f"sampling.server=http://someone:{KEY}@h:1/v1"
     with pytest.raises(ConfigError, match="holds a password") as raised:
-        load_config("embedded", overrides=["sampling.backend=vllm", replicas])
+        load_config("embedded", overrides=["sampling.backend=vllm", server])
     assert MARK not in str(raised.value)
 
 

@@ -59,7 +59,7 @@ def two_tokens(body: dict[str, Any], path: str) -> Written:
 
 
 class ScriptedVllm:
-    """One replica."""
+    """The server."""
 
     def __init__(self, write: Write = two_tokens) -> None:
         self.write = write
@@ -76,24 +76,14 @@ class ScriptedVllm:
         self.reached = asyncio.Event()
         """Set by the first request for a completion."""
         self.raw_logprobs = False
-        self.health = 200
-        """What /health is answered."""
         self.refusal: Response | None = None
         """What the next adapters are answered."""
         routes = [
-            Route("/health", self._health),
-            Route("/v1/models", self._models),
             Route("/v1/completions", self._completions, methods=["POST"]),
             Route("/v1/load_lora_adapter", self._load, methods=["POST"]),
             Route("/v1/unload_lora_adapter", self._unload, methods=["POST"]),
         ]
         self.app = Starlette(routes=routes)
-
-    async def _health(self, request: Request) -> Response:
-        return Response(status_code=self.health)
-
-    async def _models(self, request: Request) -> Response:
-        return JSONResponse({"data": [{"id": name} for name in ("base", *self.adapters)]})
 
     async def _completions(self, request: Request) -> Response:
         body = await request.json()
@@ -141,7 +131,7 @@ class ScriptedVllm:
 
 
 class TwinOfPolicy:
-    """Writes with base weights and the adapter that was synced, as a replica does."""
+    """Writes with base weights and the adapter that was synced, as the server does."""
 
     def __init__(self, weights: Path) -> None:
         self._weights = weights

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Four nodes of eight GPUs under SLURM, from a folder that all of them see:
 #   sbatch --export=ALL,POLICY_WEIGHTS=/models/qwen25-7b examples/cluster/slurm.sh
-# Node 0: learner on its GPUs, the driver, Ray's head. Node 1: eight vLLM replicas of the policy. The
+# Node 0: learner on its GPUs, the driver, Ray's head. Node 1: vLLM with eight engines of the policy. The
 # others: eight replicas of the executor each, behind vllm-router on node 0. Programs run and are graded on the processors of all.
 # Not run by us: no SLURM here. `bash -n` and the names of all options are tested.
 #SBATCH --job-name=llm-as-judge
@@ -31,9 +31,8 @@ for node in "${NODES[@]:1}"; do
 done
 
 # ------------------------------------------------------------------ who writes programs, who replies
-writers=() executors=()
-on "$GPUS" 16 "$WRITERS" env VLLM_HOST="$WRITERS" bash scripts/launch_replicas.sh "$POLICY_WEIGHTS" "$GPUS"
-for ((gpu = 0; gpu < GPUS; gpu++)); do writers+=("http://$WRITERS:$((8010 + gpu))/v1"); done
+executors=() writer="http://$WRITERS:8010/v1"
+on "$GPUS" 16 "$WRITERS" env VLLM_HOST="$WRITERS" bash scripts/launch_sampler.sh "$POLICY_WEIGHTS" --data-parallel-size "$GPUS"
 for node in "${EXECUTORS[@]}"; do
   for ((gpu = 0; gpu < GPUS; gpu++)); do
     port=$((8100 + gpu))
@@ -42,7 +41,6 @@ for node in "${EXECUTORS[@]}"; do
   done
 done
 on 0 4 "$HEAD" vllm-router --worker-urls "${executors[@]}" --policy cache_aware --host "$HEAD" --port 8002
-join() { local IFS=,; echo "[$*]"; }
 
 # A configuration of the job's own: your config/aflow_llm.yaml, which may hold keys, stays as it is.
 export LLM_AS_JUDGE_CONFIG="$PWD/logs/job_$SLURM_JOB_ID.config"
@@ -57,7 +55,7 @@ models:
     api_key: none
     no_proxy: true
 YAML
-for url in "${writers[@]}" "${executors[@]/%//v1}" "http://$HEAD:8002/v1"; do
+for url in "$writer" "${executors[@]/%//v1}" "http://$HEAD:8002/v1"; do
   until curl --silent --fail --output /dev/null "$url/models"; do sleep 10; done
 done
 
@@ -66,7 +64,7 @@ trap 'kill -TERM "$learner"; wait "$learner"' TERM
 srun --nodes=1 --ntasks=1 --overlap --exact --gpus="$GPUS" --cpus-per-task=24 --nodelist="$HEAD" \
   accelerate launch --config_file config/accelerate/ddp.yaml --num_processes "$GPUS" \
   -m llm_as_judge train --run-dir "logs/job_$SLURM_JOB_ID" \
-  --set sampling.backend=vllm --set "sampling.replicas=$(join "${writers[@]}")" \
+  --set sampling.backend=vllm --set "sampling.server=$writer" \
   --set sampling.adapters=checkpoints/adapters \
   --set workers.backend=ray --set workers.address="$HEAD:$RAY_PORT" \
   --set workers.count=64 --set workers.cpus=2 --set workflow.concurrency=32 \

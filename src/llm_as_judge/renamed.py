@@ -17,6 +17,7 @@ KEYS: Mapping[str, str] = {
     "judge.max_abstained_share": "judge.max_abstained_fraction",
     "judge.max_ungraded_share": "judge.max_ungraded_fraction",
     "models.licence": "models.license",
+    "sampling.replicas": "sampling.server",
     "sampling.rows_at_once": "sampling.generation_batch_size",
     "training.aggregate": "training.loss_aggregation",
     "training.centre": "training.baseline",

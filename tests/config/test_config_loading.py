@@ -298,14 +298,17 @@ def test_an_unknown_preset_names_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://h/v1", "http://", "h:8010/v1", "http://h:x/v1"])
-def test_a_replica_that_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match=rf"sampling.replicas: .*'{url}', wanted http://HOST"):
-        load_config(overrides=["sampling.backend=vllm", f"sampling.replicas=['{url}']"])
+def test_a_server_that_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match=rf"sampling.server: .*'{url}', wanted http://HOST"):
+        load_config(overrides=["sampling.backend=vllm", f"sampling.server={url}"])
 
 
-def test_replicas_are_named_without_a_slash_at_the_end() -> None:
-    given = ["sampling.backend=vllm", "sampling.replicas=[http://127.0.0.1:8010/v1/]"]
-    assert load_config(overrides=given).sampling.replicas == ("http://127.0.0.1:8010/v1",)
+def test_a_server_is_named_without_a_slash_at_the_end_also_by_its_older_list() -> None:
+    for given in ("sampling.server=http://h:8010/v1/", "sampling.replicas=[http://h:8010/v1/]"):
+        config = load_config(overrides=["sampling.backend=vllm", given])
+        assert config.sampling.server == "http://h:8010/v1"
+    with pytest.raises(ConfigError, match=r"found 2 addresses.*--data-parallel-size 2"):
+        load_config(overrides=["sampling.replicas=[http://a/v1,http://b/v1]"])
 
 
 def test_every_data_set_of_the_catalog_can_be_chosen_and_no_other() -> None:

@@ -90,10 +90,10 @@ async def test_one_that_must_be_closed_is_an_asynchronous_context() -> None:
             "no option 'txt' of sampler 'written'; did you mean 'text'?",
         ),
         ({"options": {"text": "a"}}, "no option 'text' of sampler 'hf'; known: none"),
-        ({"backend": "vllm"}, "sampling.backend: vllm asks servers, and sampling.replicas names"),
+        ({"backend": "vllm"}, "sampling.backend: vllm asks a server, and sampling.server names"),
         (
-            {"replicas": [URL]},
-            "sampling.replicas: the sampler hf asks no servers; set sampling.back",
+            {"server": URL},
+            "sampling.server: the sampler hf asks no server; set sampling.back",
         ),
     ],
 )
@@ -123,5 +123,5 @@ async def test_one_that_cannot_be_made_is_one_line(make: Any, said: str) -> None
 def test_the_shipped_ones_are_in_the_same_table() -> None:
     assert list(SAMPLERS)[:2] == ["hf", "vllm"]
     assert sampler_backend(load_config().sampling).own_weights
-    asked = load_config(overrides=["sampling.backend=vllm", f"sampling.replicas=[{URL}]"]).sampling
+    asked = load_config(overrides=["sampling.backend=vllm", f"sampling.server={URL}"]).sampling
     assert not sampler_backend(asked).own_weights

@@ -17,7 +17,7 @@ from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.chat_template import REPLY_PREFIX, prompt_ids, require_chat_template
 from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
-from llm_as_judge.policy.vllm import ReplicaLimits, open_replicas
+from llm_as_judge.policy.vllm import ServerLimits, open_vllm
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 from llm_as_judge.types import Message, Sampling
 from running_app import running
@@ -95,7 +95,7 @@ async def test_every_sampler_and_both_ways_of_the_update_read_the_same_prompt(
     wanted = [prompt_ids(policy.tokenizer, messages) for messages in (MESSAGES, OTHER)]
     groups = HFSampler(policy).complete(prompts([MESSAGES, OTHER]), Sampling(2, 1.0, 12, seed=3))
     assert [list(group[0].prompt_ids) for group in groups] == wanted
-    assert await _asked_of_a_replica(policy, [MESSAGES, OTHER], tmp_path) == sorted(wanted)
+    assert await _asked_of_a_server(policy, [MESSAGES, OTHER], tmp_path) == sorted(wanted)
 
     base = policy.model.get_base_model()
     completions = [[list(c.token_ids) for c in group] for group in groups]
@@ -110,16 +110,16 @@ async def test_every_sampler_and_both_ways_of_the_update_read_the_same_prompt(
     assert torch.allclose(packed, sampled, atol=1e-5)
 
 
-async def _asked_of_a_replica(
+async def _asked_of_a_server(
     policy: Policy, messages_P: Sequence[list[Message]], folder: Path
 ) -> list[list[int]]:
     server = ScriptedVllm()
-    limits = ReplicaLimits(generation_batch_size=4, timeout_s=20, retries=0)
+    limits = ServerLimits(generation_batch_size=4, timeout_s=20, retries=0)
     async with (
         running(server.app) as url,
-        open_replicas(policy, [f"{url}/v1"], folder, limits, temperature=1.0) as replicas,
+        open_vllm(policy, f"{url}/v1", folder, limits, temperature=1.0) as sampler,
     ):
-        synced = await sync_weights(replicas)
+        synced = await sync_weights(sampler)
         await synced.sample(messages_P, Sampling(1, 1.0, 9, seed=3))
     return sorted(body["prompt"] for body in server.asked)
 

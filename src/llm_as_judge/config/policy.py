@@ -72,32 +72,29 @@ class SamplingConfig(Section):
         "A longer prompt loses examples first, then a part of the problem. Metrics count "
         "both.",
     )
-    generation_batch_size: int = Field(
-        64, ge=1, description="Programs decoded together at most (vllm: by each replica)."
-    )
+    generation_batch_size: int = Field(64, ge=1, description="Programs decoded together at most.")
     backend: str = Field(
         "hf",
-        description="`hf`: the loaded weights write the programs; `vllm`: the replicas do; or a plugin's "
+        description="`hf`: the loaded weights write the programs; `vllm`: a server does; or a plugin's "
         "sampler.\n"
-        "With `vllm` the replicas get the adapter of each update, and write while the next "
+        "With `vllm` the server gets the adapter of each update, and writes while the next "
         "one is computed.",
     )
     options: dict[str, Any] = Field({}, description="Options of a plugin's sampler.")
-    replicas: tuple[str, ...] = Field(
-        (),
-        description="vllm: address of each server, http://HOST:PORT/v1; docs/TRAINING.md says how to "
-        "start one.",
+    server: str | None = Field(
+        None,
+        description="vllm: its address, http://HOST:PORT/v1; docs/TRAINING.md says how to start it.",
     )
     adapters: Path | None = Field(
         None,
-        description="vllm: folder that learner and replicas see under the same path; default "
+        description="vllm: folder that learner and server see under the same path; default "
         "`adapters` beside the cached weights.",
     )
     timeout_s: Number = Field(600.0, gt=0, description="vllm: deadline of one program.")
     outage_s: Number = Field(
         300.0,
         ge=0,
-        description="vllm: seconds to wait when no replica is available; then the run stops and can be "
+        description="vllm: seconds to wait while the server cannot be connected to; then the run stops and can be "
         "resumed.",
     )
     prompt_style: Literal["full", "short", "calls", "signatures"] = Field(
@@ -115,18 +112,26 @@ class SamplingConfig(Section):
     )
     examples: bool = Field(True, description="Show the shipped examples in the prompt.")
 
-    @field_validator("replicas")
+    @field_validator("server", mode="before")
     @classmethod
-    def _without_passwords(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
-        if any("@" in url for url in urls):  # the configuration is written into the run's folder
+    def _one_address(cls, given: Any) -> Any:
+        urls = given if isinstance(given, list | tuple) else [given]  # a list: sampling.replicas
+        if not urls or given is None:
+            return None
+        if len(urls) > 1:
             raise ValueError(
-                "this holds a password, which would be written into every run; put such "
-                "servers behind one that needs none"
+                f"found {len(urls)} addresses, wanted one; start vLLM with --data-parallel-size "
+                f"{len(urls)}, which has as many engines behind its address"
             )
-        for url in urls:
-            if not _is_address(url):
-                raise ValueError(f"found {url!r}, wanted http://HOST:PORT/v1")
-        return tuple(url.rstrip("/") for url in urls)
+        (url,) = map(str, urls)
+        if "@" in url:  # the configuration is written into the run's folder
+            raise ValueError(
+                "this holds a password, which would be written into every run; put such a "
+                "server behind one that needs none"
+            )
+        if not _is_address(url):
+            raise ValueError(f"found {url!r}, wanted http://HOST:PORT/v1")
+        return url.rstrip("/")
 
 
 class ExperienceConfig(Section):

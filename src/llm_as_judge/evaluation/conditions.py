@@ -24,7 +24,7 @@ _NO_MATTER = frozenset(
         *("executor.concurrency", "executor.slots", "executor.timeout_s", "executor.retries"),
         *("workflow.concurrency", "workflow.rollout_timeout_s", "workflow.sandbox"),
         *("judge.max_ungraded_fraction", "judge.max_abstained_fraction", "judge.canaries_every"),
-        *("policy.device", "experience.folder", "sampling.replicas", "sampling.adapters"),
+        *("policy.device", "experience.folder", "sampling.server", "sampling.adapters"),
         *("sampling.timeout_s", "sampling.outage_s"),
     }
 )

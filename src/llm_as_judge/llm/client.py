@@ -24,7 +24,7 @@ from llm_as_judge.llm.billing import Attempt, Role
 from llm_as_judge.llm.connection import (
     Connection,
     RateLimit,
-    Replica,
+    Server,
     answered,
     asked_directly,
     post_json,
@@ -122,7 +122,7 @@ class OpenAIChat:
         """Request fields that this endpoint turned out not to take."""
         self._name = name
         self._role: Role = role
-        self._server = Replica(base_url.rstrip("/"))
+        self._server = Server(base_url.rstrip("/"))
         self._connection = Connection(
             api_key=checked_key(api_key, f"{role} {name}: api_key"),
             concurrency=self.limits.concurrency,

@@ -1,12 +1,12 @@
 """Connections of a client: the places in flight over them, one request with its deadline, and the
-requests by which an endpoint is tried before work is sent to it; choice among replicas, and rates."""
+requests by which an endpoint is tried before work is sent to it; rates."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -108,7 +108,7 @@ _MAX_BODY = 16 * 2**20
 
 async def post_json(
     http: httpx.AsyncClient,
-    server: Replica,
+    server: Server,
     path: str,
     body: Mapping[str, Any],
     *,
@@ -164,7 +164,7 @@ async def _read(
 
 async def served_models(
     http: httpx.AsyncClient,
-    server: Replica,
+    server: Server,
     where: str,
     wait_s: float,
 ) -> list[str] | None:
@@ -218,7 +218,7 @@ def _listed(content: bytes) -> list[str] | None:
     return [without_known_keys(name) for name in ids if isinstance(name, str)]
 
 
-async def _lists_below_v1(http: httpx.AsyncClient, server: Replica, wait_s: float) -> bool:
+async def _lists_below_v1(http: httpx.AsyncClient, server: Server, wait_s: float) -> bool:
     """Whether the address only lacks its /v1: every request would be a page not found."""
     listing = _read(http, "GET", f"{server.base_url}/v1/models")
     try:
@@ -229,7 +229,7 @@ async def _lists_below_v1(http: httpx.AsyncClient, server: Replica, wait_s: floa
 
 
 async def answered(
-    http: httpx.AsyncClient, server: Replica, body: Mapping[str, Any]
+    http: httpx.AsyncClient, server: Server, body: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """The response to one request: an object with a list of choices; None if it is refused, or does not
     come in the time of one attempt."""
@@ -243,19 +243,14 @@ async def answered(
     return data if whole else None
 
 
-_COOL_DOWN_S = 5.0
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(slots=True)
-class Replica:
-    """One server behind an endpoint."""
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Address of an endpoint."""
 
     base_url: str
-    in_flight: int = 0
-    not_before: float = 0.0
-    """Monotonic seconds until which it is chosen only if all others rest too."""
-    sent: int = 0
 
     @property
     def shown(self) -> str:
@@ -286,33 +281,6 @@ def asked_directly(base_url: str, no_proxy: bool | str) -> bool:
         if item.strip() == "*" or (name and (name in (host, place) or host.endswith(f".{name}"))):
             return True
     return False
-
-
-class Replicas:
-    """Servers of the same model; the least loaded one that is not resting is next."""
-
-    def __init__(
-        self, base_urls: tuple[str, ...], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        if not base_urls:
-            raise ValueError("an endpoint needs at least one base_url")
-        self.servers = tuple(Replica(url.rstrip("/")) for url in base_urls)
-        self._clock = clock
-
-    def choose(self, among: Sequence[Replica] | None = None) -> Replica:
-        """The least loaded server, the least used of equals; resting ones only if all rest.
-
-        Args:
-            among: those that come into question; default: all.
-        """
-        now = self._clock()
-        return min(
-            among or self.servers, key=lambda s: (max(s.not_before - now, 0.0), s.in_flight, s.sent)
-        )
-
-    def rest(self, server: Replica, seconds: float = _COOL_DOWN_S) -> None:
-        """Prefer others for a while: it refused, dropped or did not answer."""
-        server.not_before = max(server.not_before, self._clock() + seconds)
 
 
 class RateLimit:

@@ -5,7 +5,7 @@ What else depends on the sampler is a field of it, so that no other place asks f
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ class SamplerOptions(Protocol):
     @property
     def options(self) -> Mapping[str, Any]: ...
     @property
-    def replicas(self) -> Sequence[str]: ...
+    def server(self) -> str | None: ...
     @property
     def generation_batch_size(self) -> int: ...
     @property
@@ -65,8 +65,8 @@ class SamplerBackend(Plugin):
     own_weights: bool = False
     """Writes with the weights that learn, in this process: its log-probs are those of the update,
     and its programs can be recorded."""
-    replicas: bool = False
-    """Asks the servers of ``sampling.replicas``."""
+    served: bool = False
+    """Asks ``sampling.server``."""
 
     @asynccontextmanager
     async def open(self, place: SamplerPlace) -> AsyncIterator[PolicySampler]:
@@ -95,14 +95,14 @@ def sampler(
     *,
     options: type[Any] | None = None,
     own_weights: bool = False,
-    replicas: bool = False,
+    served: bool = False,
 ) -> Callable[[Defined], Defined]:
     """Makes a class or function a sampler; see :class:`SamplerBackend`.
 
     Raises:
         ConfigError: another sampler has this name.
     """
-    return SAMPLERS.adding(lambda make: SamplerBackend(name, make, options, own_weights, replicas))
+    return SAMPLERS.adding(lambda make: SamplerBackend(name, make, options, own_weights, served))
 
 
 def sampler_backend(sampling: SamplerOptions) -> SamplerBackend:
@@ -112,15 +112,15 @@ def sampler_backend(sampling: SamplerOptions) -> SamplerBackend:
         ConfigError: there is none, or other keys do not fit it.
     """
     found = SAMPLERS.chosen(sampling.backend, sampling.options, "sampling.backend")
-    if found.replicas and not sampling.replicas:
+    if found.served and not sampling.server:
         raise ConfigError(
-            f"sampling.backend: {found.name} asks servers, and sampling.replicas names none"
+            f"sampling.backend: {found.name} asks a server, and sampling.server names none"
         )
-    if sampling.replicas and not found.replicas:
-        asking = [name for name, one in SAMPLERS.all().items() if one.replicas]
+    if sampling.server and not found.served:
+        asking = [name for name, one in SAMPLERS.all().items() if one.served]
         raise ConfigError(
-            f"sampling.replicas: the sampler {found.name} asks no servers; set sampling.backend to "
-            f"{' or '.join(asking)}, or leave them out"
+            f"sampling.server: the sampler {found.name} asks no server; set sampling.backend to "
+            f"{' or '.join(asking)}, or leave it out"
         )
     return found
 
@@ -135,16 +135,16 @@ def _loaded_weights(place: SamplerPlace) -> PolicySampler:
     )
 
 
-@sampler("vllm", replicas=True)
-def _vllm_replicas(place: SamplerPlace) -> AbstractAsyncContextManager[PolicySampler]:
-    from llm_as_judge.policy.vllm import ReplicaLimits, open_replicas
+@sampler("vllm", served=True)
+def _vllm(place: SamplerPlace) -> AbstractAsyncContextManager[PolicySampler]:
+    from llm_as_judge.policy.vllm import ServerLimits, open_vllm
 
     asked = place.sampling
-    return open_replicas(
+    return open_vllm(
         place.policy,
-        asked.replicas,
+        asked.server or "",
         place.adapters,
-        ReplicaLimits(asked.generation_batch_size, asked.timeout_s, outage_s=asked.outage_s),
+        ServerLimits(asked.generation_batch_size, asked.timeout_s, outage_s=asked.outage_s),
         temperature=asked.temperature,
         turn=place.turn,
     )

@@ -47,7 +47,7 @@ class Drawn:
 
 
 def draw_seed(seed: int, prompt: int, sample: int) -> int:
-    """A seed of its own for each draw: it does not depend on which replica makes it, or when."""
+    """A seed of its own for each draw: it does not depend on when it is made."""
     digest = hashlib.sha256(f"{seed}/{prompt}/{sample}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1  # vLLM takes signed 64 bits
 

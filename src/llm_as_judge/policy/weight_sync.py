@@ -1,4 +1,4 @@
-"""One version of the policy's weights, as the replicas get it."""
+"""One version of the policy's weights, as the server gets it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """One version of the weights as the replicas know it."""
+    """One version of the weights as the server knows it."""
 
     name: str
     path: Path

@@ -297,7 +297,7 @@ class SampleStream(Protocol):
 
 
 class PolicySampler(Protocol):
-    """Writes programs: by the policy's own weights, on vLLM replicas, from a recording, or fixed."""
+    """Writes programs: by the policy's own weights, on vLLM, from a recording, or fixed."""
 
     async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
         """P x K programs. Returns once the weights that write them are settled: an update that is

@@ -4,8 +4,7 @@ import pytest
 
 from llm_as_judge.llm.connection import (
     RateLimit,
-    Replica,
-    Replicas,
+    Server,
     asked_directly,
     is_loopback,
 )
@@ -19,29 +18,8 @@ class Clock:
         return self.now
 
 
-def test_the_least_loaded_server_is_next_and_a_resting_one_only_if_all_rest() -> None:
-    clock = Clock()
-    replicas = Replicas(("http://a/v1/", "http://b/v1"), clock)
-    a, b = replicas.servers
-    a.in_flight = 2
-    assert replicas.choose() is b
-    replicas.rest(b, 5.0)
-    assert replicas.choose() is a
-    replicas.rest(a, 10.0)
-    assert replicas.choose() is b
-    clock.now += 20.0
-    a.in_flight = 0
-    b.sent = 1
-    assert replicas.choose() is a
-
-
-def test_an_endpoint_needs_a_server() -> None:
-    with pytest.raises(ValueError, match="at least one base_url"):
-        Replicas(())
-
-
 def test_an_address_is_shown_without_user_and_query() -> None:
-    assert Replica("https://me:pw@host:8/v1?key=1").shown == "https://host:8/v1"
+    assert Server("https://me:pw@host:8/v1?key=1").shown == "https://host:8/v1"
 
 
 @pytest.mark.parametrize(

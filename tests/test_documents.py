@@ -92,6 +92,23 @@ def test_lists_are_lists_on_the_site_too(document: Path) -> None:
         above = line
 
 
+def test_the_list_for_language_models_has_every_verb_and_every_document_once() -> None:
+    text = (ROOT / "llms.txt").read_text(encoding="utf-8")
+    (line,) = (line for line in text.splitlines() if line.startswith("Verbs of"))
+    listed = line.partition(": ")[2].partition(". Each")[0].split(", ")
+    assert sorted(listed) == sorted(VERBS.keys() - GROUPS - {""})
+    linked = re.findall(r"\]\(([^)]+)\)", text)
+    assert sorted(linked) == sorted(path.relative_to(ROOT).as_posix() for path in DOCUMENTS)
+
+
+def test_places_that_agents_are_sent_to_exist() -> None:
+    text = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:src|tests|docs)/[\w/.]*|pyproject\.toml)`", text)
+    assert len(named) > 4
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert len(text.split()) <= 400
+
+
 def test_the_readme_is_short() -> None:
     """At most 900 words."""
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900

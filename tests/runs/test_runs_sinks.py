@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from llm_as_judge.assembly.learning import tracking_options
+from llm_as_judge.assembly.workbench import tracking_options
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.runs.runlog import RunLog

@@ -220,6 +220,21 @@ async def test_a_wrong_or_missing_key_is_401_and_health_needs_none(bench: Workbe
             assert (await http.get(f"{url}/health")).status_code == 200
 
 
+async def test_the_client_of_another_interface_is_told_which_one_is_served(
+    bench: Workbench,
+) -> None:
+    async with served(bench, TextWriter(ONE_CALL)) as url, client(url) as official:
+        with pytest.raises(openai.NotFoundError) as refusal:
+            await official.responses.create(model="llm-as-judge", input="2 + 2?")
+        async with httpx.AsyncClient() as http:
+            other = await http.get(f"{url}/v2/anything")
+    told = str(refusal.value)
+    assert "'/v1/responses' is not served; wanted /v1/chat/completions" in told
+    assert "client.chat.completions.create" in told
+    assert other.status_code == 404
+    assert "is not served" in other.json()["error"]["message"]
+
+
 @pytest.mark.parametrize("length_told", [True, False])
 async def test_an_oversize_request_is_413(bench: Workbench, length_told: bool) -> None:
     options = ServerOptions(max_body_bytes=2000)

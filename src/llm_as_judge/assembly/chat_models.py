@@ -39,6 +39,7 @@ from llm_as_judge.config import (
     load_endpoints,
     load_models,
 )
+from llm_as_judge.config.providers import PROVIDER_FORM, provider_of, require_provider_key
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.interruptible import in_thread
 from llm_as_judge.llm.billing import Role
@@ -51,6 +52,7 @@ from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import Executors
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators.rehearsal import rehearsed_reply
+from llm_as_judge.runs.spans import traced
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest
 
 log = logging.getLogger(__name__)
@@ -122,6 +124,7 @@ class ChatModels:
                 role=role,
             )
         assert opened is not None
+        opened = traced(opened, _provider(name))
         if role != "judge":
             self.executors[label] = opened
         return opened
@@ -140,6 +143,7 @@ class ChatModels:
             )
         endpoints = load_endpoints()
         if name in endpoints:
+            require_provider_key(name, role)
             price = price_of(endpoints[name])
             self._require_price(price, name, role)
             chat = self._endpoint(name, endpoints[name], price, role, written_price)
@@ -222,6 +226,13 @@ class ChatModels:
                 "usd_per_million_prompt_tokens and usd_per_million_completion_tokens in "
                 "aflow_llm.yaml, or limit budget.tokens instead"
             )
+
+
+def _provider(name: str) -> str:
+    """Who serves the model ``name``, as spans say it; of an endpoint of one's own its protocol is known."""
+    if name in load_endpoints():
+        return provider_of(name) or "openai"
+    return "openvino" if embedded_weights(name) else name
 
 
 class _StartedWhenAsked:
@@ -341,7 +352,7 @@ def no_such_model(role: Role, name: str) -> ConfigError:
     known = [*load_endpoints(), *local, "scripted"]
     return ConfigError(
         f"{key}: no {name!r} (known: {', '.join(known)}); write {entry_to_write(name)}, or name "
-        f"{ADDRESS_FORM}"
+        f"{ADDRESS_FORM} or {PROVIDER_FORM} (docs/models.md#providers)"
     )
 
 

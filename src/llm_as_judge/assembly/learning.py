@@ -15,7 +15,6 @@ from llm_as_judge.data.manifest import origins_of
 from llm_as_judge.judge.kinds import rules_alone
 from llm_as_judge.policy.backends import sampler_backend
 from llm_as_judge.renamed import with_new_keys
-from llm_as_judge.runs.sinks import TrackingOptions
 from llm_as_judge.training.budgets import PromptBudgets
 from llm_as_judge.training.judge_watch import WatchOptions
 from llm_as_judge.training.options import RunOptions, WarmStartOptions
@@ -141,10 +140,6 @@ def run_options(config: Config, problems: ProblemFile) -> RunOptions:
         changed_setting=partial(changed_setting, config),
         estimate=lambda steps, measured: training_estimate(config, steps, problems, measured),
     )
-
-
-def tracking_options(config: Config) -> TrackingOptions:
-    return TrackingOptions(**config.tracking.model_dump())
 
 
 def watch_options(config: Config) -> WatchOptions:

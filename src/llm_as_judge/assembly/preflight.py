@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from llm_as_judge.assembly.chat_models import require_known_models
-from llm_as_judge.assembly.learning import tracking_options
+from llm_as_judge.assembly.workbench import tracking_options
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.data.files import how_rows_come
 from llm_as_judge.errors import ConfigError, DataError

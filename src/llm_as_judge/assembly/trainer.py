@@ -19,7 +19,6 @@ from llm_as_judge.assembly.judge_gate import judge_entry, judge_history, require
 from llm_as_judge.assembly.learning import (
     learner_of,
     run_options,
-    tracking_options,
     warm_start_options,
     watch_options,
 )
@@ -28,6 +27,7 @@ from llm_as_judge.assembly.preflight import check_before_training, checkpoint_ro
 from llm_as_judge.assembly.problems import problem_sampler, rows_file
 from llm_as_judge.assembly.system import System, open_system
 from llm_as_judge.assembly.trained_prompt import under_trained_prompt
+from llm_as_judge.assembly.workbench import tracking_options
 from llm_as_judge.config import Config, known_model, load_config
 from llm_as_judge.config.grading import RewardConfig
 from llm_as_judge.data.selection import problem_file

@@ -29,6 +29,8 @@ from llm_as_judge.llm.weights import fetch, weights_identity
 from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.policy.unpacking import unpack_gguf
 from llm_as_judge.rollout import WorkflowEnvironment
+from llm_as_judge.runs.sinks import TrackingOptions, wanted_spans
+from llm_as_judge.runs.spans import workflow_span
 from llm_as_judge.types import (
     ChatModel,
     ChatRequest,
@@ -104,7 +106,14 @@ class Workbench:
         Raises:
             EndpointError, SandboxError: see :class:`Environment`.
         """
-        return await self.environment().asking(executor).run(program, problem)
+        with workflow_span(problem, program.hash) as span:
+            execution = await self.environment().asking(executor).run(program, problem)
+            span.ran(execution)
+        return execution
+
+
+def tracking_options(config: Config) -> TrackingOptions:
+    return TrackingOptions(**config.tracking.model_dump())
 
 
 def run_limits(config: Config) -> RunLimits:
@@ -126,6 +135,7 @@ async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
         SandboxError: the asked-for isolation does not hold on this machine.
     """
     async with AsyncExitStack() as stack:
+        stack.enter_context(wanted_spans(tracking_options(config)))
         chats = ChatModels(config, stack)
         work = await _open_work(stack, config)
         executor = await chats.open_executors()

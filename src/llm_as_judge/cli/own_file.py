@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from llm_as_judge.config.endpoints import Endpoint
+from llm_as_judge.config.providers import provider_of
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 HOSTED_TOKENS = 2048
@@ -60,7 +61,7 @@ def own_file_text(task: OwnTask) -> str:
     ]
     lines += ["policy:", f"  name: {_text(task.policy)}  # the model that learns"]
     lines += ["executor:", f"  model: {_text(task.executor)}"]
-    if task.endpoint is not None:
+    if task.endpoint is not None or provider_of(task.executor):
         lines.append(f"  max_tokens: {HOSTED_TOKENS}  # of one reply; a longer one is cut off")
     lines += [
         "judge:",

@@ -14,6 +14,7 @@ from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.data import say_remarks
 from llm_as_judge.cli.own_file import OwnTask, own_file_text, unedited_task
 from llm_as_judge.config import OWN_FILE, RULES_ALONE, Config, load_endpoints
+from llm_as_judge.config.providers import provider_of
 from llm_as_judge.data.catalog import custom_datasets
 from llm_as_judge.data.hub import DatasetsHub, own_rows
 from llm_as_judge.data.process import ProcessReport, process, sets_there
@@ -61,7 +62,7 @@ def init(asked: Asked, *, rows: Path, skip_bad: bool) -> None:
         stream.write(own_file_text(task).encode())
     _tell(report, kinds)
     trouble = _trouble(settings, task)
-    if endpoint is not None and not trouble:
+    if (endpoint is not None or provider_of(executor)) and not trouble:
         say("endpoint it answers and serves the model")
     _next(file)
     if trouble:  # last, where it is read
@@ -147,12 +148,12 @@ def _trouble(settings: Config, task: OwnTask) -> str:
     """Why the endpoint cannot be asked for the model, with the entry to mend; empty: it can, or there is
     none. The file stays either way: the server may be started later."""
 
-    if task.endpoint is None:
+    if task.endpoint is None and not provider_of(task.executor):
         return ""
     executor = settings.executor.model_copy(update={"model": task.executor})  # as the file has it
     try:
         asyncio.run(require_endpoints(settings.model_copy(update={"executor": executor})))
-    except ModelError as error:
+    except (ConfigError, ModelError) as error:
         return str(error)
     return ""
 

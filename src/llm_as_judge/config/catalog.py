@@ -111,7 +111,7 @@ def load_hub_records(path: Path | None = None) -> dict[str, tuple[HubRecord, ...
         ConfigError: missing file, unknown key or wrong type, with file and key.
     """
     records = {}
-    for place in _places(path, "dataset.yaml"):
+    for place in places(path, "dataset.yaml"):
         for name, body in entries_of(place, "datasets", "the key hub").items():
             where = f"{place}: datasets.{name}"
             records[name] = validated(DatasetEntry, body, where).hub
@@ -125,13 +125,13 @@ def load_models(path: Path | None = None) -> dict[str, ModelEntry]:
         ConfigError: missing file, unknown key or wrong type, with file and key.
     """
     entries = {}
-    for place in _places(path, "models.yaml"):
+    for place in places(path, "models.yaml"):
         entries.update(_models_of(place))
     return entries
 
 
-def _places(path: Path | None, name: str) -> list[Path]:
-    """Files whose entries are laid over each other, the shipped one first."""
+def places(path: Path | None, name: str) -> list[Path]:
+    """Files of the configuration whose entries are laid over each other, the shipped one first."""
     if path is not None:
         return [path]
     own, shipped = [folder / name for folder in config_folders()[:-1]], shipped_dir() / name

@@ -1,4 +1,4 @@
-"""Endpoints to ask: aflow_llm.yaml, ``endpoints`` of llm-as-judge.yaml, and ``openai:MODEL@URL``."""
+"""Endpoints to ask: aflow_llm.yaml, ``endpoints`` of llm-as-judge.yaml, ``openai:MODEL@URL``, ``PROVIDER/MODEL``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, SecretStr, field_validator, model_valida
 
 from llm_as_judge.config.catalog import ENVIRONMENT_NAME, entries_of, expand
 from llm_as_judge.config.credentials import checked_key, environment_key, from_environment
+from llm_as_judge.config.providers import provided
 from llm_as_judge.config.reading import (
     OWN_FILE,
     Number,
@@ -117,7 +118,8 @@ class Endpoint(Section):
 
 
 class Endpoints(Mapping[str, Endpoint]):
-    """Endpoints by name. ``openai:MODEL@URL`` names one that no file lists; iteration gives the listed.
+    """Endpoints by name. ``openai:MODEL@URL`` and ``PROVIDER/MODEL`` name some that no file lists;
+    iteration gives the listed.
 
     Args:
         written: name -> where a person mends its entry, ``FILE: models.NAME``.
@@ -131,8 +133,11 @@ class Endpoints(Mapping[str, Endpoint]):
 
     def __getitem__(self, name: str) -> Endpoint:
         # also asked whether it has a judge's name, which may be None
-        if isinstance(name, str) and name not in self._listed and name.startswith("openai:"):
-            return endpoint_at(name)
+        if isinstance(name, str) and name not in self._listed:
+            if name.startswith("openai:"):
+                return endpoint_at(name)
+            if "/" in name and (entry := provided(name)) is not None:
+                return validated(Endpoint, entry, name)
         return self._listed[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -22,6 +22,7 @@ from llm_as_judge.operators.base import (
 )
 from llm_as_judge.operators.registry import EXECUTOR, OperatorEntry, Registry
 from llm_as_judge.quoting import quoted
+from llm_as_judge.runs.spans import operator_span
 from llm_as_judge.types import DEFAULT_EXECUTOR, Json, OperatorCall
 
 
@@ -58,8 +59,10 @@ class OperatorService:
         record = _Record(context)
         self._records.append(record)
         try:
-            with billed_to(operator=name):
+            with billed_to(operator=name), operator_span(name) as failed:
                 result = await self._run(entry, context, values, record)
+                if record.error:
+                    failed("unusable_reply")
         finally:
             record.end()
         record.finished = True

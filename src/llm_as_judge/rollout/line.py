@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from llm_as_judge.errors import DeadlineError, EndpointError, GraderError, SandboxError
 from llm_as_judge.rollout.environment import Environment
+from llm_as_judge.runs.spans import workflow_span
 from llm_as_judge.types import Completion, Failure, Problem, Rollout
 
 OUR_FAULT = (EndpointError, SandboxError, DeadlineError, GraderError)
@@ -30,13 +31,17 @@ async def rollout(env: Environment, problem: Problem, k: int, completion: Comple
     """One program, from its text to its verdict; the reward is the whole group's matter."""
     program = env.parse(completion.text, problem)
     written = Rollout(problem.id, k, completion, program)
-    try:
-        execution = await env.run(program, problem)  # sandbox; operators ask the executor
-    except OUR_FAULT as error:
-        return replace(written, failure=Failure("execute", type(error).__name__, str(error)))
-    try:
-        verdict = await env.grade(problem, execution)  # rules, then the judge
-    except OUR_FAULT as error:
-        failure = Failure("grade", type(error).__name__, str(error))
-        return replace(written, execution=execution, failure=failure)
+    with workflow_span(problem, program.hash) as span:
+        try:
+            execution = await env.run(program, problem)  # sandbox; operators ask the executor
+        except OUR_FAULT as error:
+            span.failed(error)
+            return replace(written, failure=Failure("execute", type(error).__name__, str(error)))
+        span.ran(execution)
+        try:
+            verdict = await env.grade(problem, execution)  # rules, then the judge
+        except OUR_FAULT as error:
+            failure = Failure("grade", type(error).__name__, str(error))
+            return replace(written, execution=execution, failure=failure)
+        span.graded(verdict)
     return replace(written, execution=execution, verdict=verdict)

@@ -1,8 +1,8 @@
-"""Trackers that show a run beside its own files: Weights & Biases, Trackio.
+"""Trackers that show a run beside its own files: Weights & Biases, Trackio, a collector of OpenTelemetry.
 
 metrics.jsonl is the record; a sink gets the same numbers under the same names (docs/metrics.md)
-and nothing else: no problem, no program, no answer. Unless ``tracking.online`` is set all of it
-stays on this machine.
+and nothing else: no problem, no program, no answer. ``otel`` gets spans in their place (``spans.py``).
+Unless ``tracking.online`` is set all of it stays on this machine.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from llm_as_judge.errors import ConfigError, OutputError
+from llm_as_judge.runs.spans import open_spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class TrackingOptions:
     """Keys of the section ``tracking``."""
 
     sinks: tuple[str, ...] = ()
-    """``wandb``, ``trackio``."""
+    """``wandb``, ``trackio``, ``otel``."""
     project: str | None = None
     online: bool = False
 
@@ -47,10 +49,11 @@ def require_sinks(tracking: TrackingOptions) -> None:
     """The asked-for trackers can be opened; opens none.
 
     Raises:
-        ConfigError: one is not installed, or W&B is to be online without a key.
+        ConfigError: one is not installed, W&B is to be online without a key, or spans would leave this machine
+            though nobody asked for that.
     """
     for name in tracking.sinks:
-        if importlib.util.find_spec(name) is None:
+        if not all(map(_installed, _MODULES.get(name, (name,)))):
             raise ConfigError(
                 f"tracking.sinks: {name} is not installed; run: pip install 'llm-as-judge[{name}]', "
                 f"in a checkout: pip install -e '.[{name}]'"
@@ -69,6 +72,47 @@ def require_sinks(tracking: TrackingOptions) -> None:
             else "tracking.online: false, but TRACKIO_SPACE_ID or TRACKIO_SERVER_URL is set, and "
             "Trackio would send the run there; unset it, or set tracking.online=true"
         )
+    if "otel" in tracking.sinks and not online:
+        for variable, address in _collectors():
+            if urlsplit(address).hostname not in _HERE:
+                raise ConfigError(
+                    f"tracking.online: false, but {variable} is {address}, which is another machine; set "
+                    "tracking.online=true, or name a collector on this one"
+                )
+
+
+_MODULES = {"otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")}
+_HERE = ("localhost", "127.0.0.1", "::1")
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package that it is a part of
+        return False
+
+
+def _collectors() -> Iterator[tuple[str, str]]:
+    """Where spans and events would go, as the environment says it; unset is this machine."""
+    for signal in ("", "TRACES_", "LOGS_"):
+        variable = f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT"
+        if address := os.environ.get(variable):
+            yield variable, address
+
+
+@contextmanager
+def wanted_spans(tracking: TrackingOptions) -> Iterator[None]:
+    """Spans of everything in the block, where the sink ``otel`` is asked for.
+
+    Raises:
+        ConfigError: as :func:`require_sinks`.
+    """
+    if "otel" not in tracking.sinks:
+        yield
+        return
+    require_sinks(tracking)
+    with open_spans():
+        yield
 
 
 @contextmanager
@@ -89,7 +133,7 @@ def open_sinks(
     opened = {"wandb": _Wandb, "trackio": _Trackio}
     with ExitStack() as stack:
         sinks: list[Sink] = []
-        for name in tracking.sinks:
+        for name in [one for one in tracking.sinks if one in opened]:
             sink = opened[name](tracking, folder, resolved)
             stack.callback(sink.close)
             sinks.append(sink)

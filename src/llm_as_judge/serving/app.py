@@ -73,7 +73,7 @@ def make_app(answerer: Answerer, options: ServerOptions) -> Starlette:
             Middleware(_OneLength),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts)),
         ],
-        exception_handlers={RequestError: _refused},
+        exception_handlers={RequestError: _refused, 404: _not_served},
     )
 
 
@@ -300,6 +300,19 @@ def _as_request_errors() -> Any:
         if isinstance(error, EndpointError):
             raise RequestError(502, "the executor gave no reply", "executor") from error
         raise RequestError(500, "a fault of the server", "internal") from error
+
+
+async def _not_served(request: Request, error: Exception) -> Response:
+    asked = request.url.path
+    hint = ""
+    if asked == "/v1/responses":
+        hint = "; the official client asks the first by client.chat.completions.create"
+    refusal = RequestError(
+        404,
+        f"{asked[:80]!r} is not served; wanted /v1/chat/completions, /v1/models or /health{hint}",
+        "not_served",
+    )
+    return await _refused(request, refusal)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -21,7 +21,7 @@ _FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```", re.M | re.S)
 _INDENTED = re.compile(r"(?:^ {4}\S[^\n]*\n?(?:^ {4,}[^\n]*\n?)*)", re.M)
 _FIRST_WORD = re.compile(
     r"(?:[A-Z_]+=\S+ )*(?:llm-as-judge [a-z]|make [a-z]|bash \S|python \S|pip [a-z]|\./scripts/|accelerate [a-z]"
-    r"|ray (?:start|stop)|jq '|apt(?:-get)? [a-z]|git (?:clone|checkout) |vllm serve )"
+    r"|ray (?:start|stop)|jq '|apt(?:-get)? [a-z]|uvx --|pipx run |git (?:clone|checkout) |vllm serve )"
 )
 
 

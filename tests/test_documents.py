@@ -109,6 +109,18 @@ def test_places_that_agents_are_sent_to_exist() -> None:
     assert len(text.split()) <= 400
 
 
+def test_the_site_has_at_most_25_pages_each_under_one_heading_and_a_search() -> None:
+    """Built by `make docs`, which ends at a page that is in no place of the list, or in two."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = re.findall(r"^ +- (\S+\.md)$", settings.partition("\nnav:")[2], re.M)
+    assert 15 < len(set(pages)) == len(pages) <= 25
+    assert "plugins: [search]" in settings
+    for page in pages:
+        source = ROOT / ("README.md" if page == "index.md" else f"docs/{page}")
+        text = re.sub(r"^```.*?^```", "", source.read_text("utf-8"), flags=re.M | re.S)
+        assert len(re.findall(r"^# ", text, re.M)) == 1, page
+
+
 def test_the_readme_is_short() -> None:
     """At most 900 words."""
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900

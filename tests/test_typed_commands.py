@@ -50,11 +50,13 @@ MENTIONED = {
 NOT_RUN = {
     r"make ": "targets run the tests, benchmarks and small real models, minutes to hours each",
     r"pip install ": "downloads packages",
+    r"(uvx|pipx run) ": "makes an environment of the package and all it needs",
     r"apt(-get)? install ": "changes the machine",
     r"python benchmarks/": "measures for minutes to hours",
     r"python scripts/gpu_check": "needs a GPU",
     r"python scripts/mutants": "breaks the package in many places, a quarter of an hour and more",
     r"python scripts/entered": "runs a whole command with real models; test_entered.py",
+    r"python scripts/own_task_walk": "trains, half an hour with a small model; tests/test_own_task_page.py",
     r"python scripts/pictures": "needs a browser",
     r"python scripts/reference_pages": "writes into docs/; test_documents.py compares the pages",
     r"vllm-router ": "forwards to servers at fixed addresses",
@@ -115,6 +117,8 @@ def check(text: str) -> None:
     elif first == "make":
         targets = re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.M)
         assert rest[0] in targets, f"no target {rest[0]}"
+    elif first in ("uvx", "pipx"):
+        check_verb(rest[rest.index("llm-as-judge") + 1 :])
     elif first == "accelerate":
         assert (ROOT / rest[rest.index("--config_file") + 1]).is_file()
         check_verb(rest[rest.index("llm_as_judge") + 1 :])

@@ -24,29 +24,43 @@ run: $(RUNS)     ## set up, then train small real models on a small task
 full: $(RUNS)    ## the whole pipeline on six data sets, with small real models
 	PATH="$(abspath $(BIN)):$$PATH" exec ./scripts/run_full_pipeline.sh --config embedded $(ARGS)
 
-# from Python 3.12 on coverage costs a twentieth of what it costs before: half as much as the test itself.
-# The fast tests reach the lines; whole runs, which take most of the time, need not be watched.
-COVERAGE_CORE := $(shell $(PYTHON) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
-
-test: $(READY)   ## everything CI checks: format, lint, types, layers, tests, coverage
+test: $(READY)   ## everything CI checks: format, lint, types, layers, documents, tests, coverage
 	$(MAKE) lint
-	$(MAKE) docs
-	$(BIN)/coverage erase
-	fast=0; COVERAGE_CORE=$(COVERAGE_CORE) $(BIN)/coverage run -m pytest $(AT_ONCE) -m "not slow and not chaos" || fast=$$?; \
-		$(BIN)/pytest $(AT_ONCE) -m "slow and not chaos" && exit $$fast
-	$(BIN)/coverage combine -q
-	$(BIN)/coverage report --skip-covered --sort=cover
+	$(MAKE) -j 2 tests types docs
 
 check: $(READY)  ## the fast part
 	$(MAKE) lint
-	$(BIN)/pytest $(AT_ONCE) -m "not slow and not chaos"
+	$(MAKE) -j 2 fast-tests types
 
 .PHONY: lint
-lint: $(READY)   ## format, lint, types, layers
+lint: $(READY)   ## format, lint, layers
 	$(BIN)/ruff format --check -q .
 	$(BIN)/ruff check -q .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+.PHONY: types
+types: $(READY)  ## types; one process for a minute, which is why it runs beside the tests
+	$(BIN)/mypy
+
+.PHONY: fast-tests
+fast-tests: $(READY)
+	$(BIN)/pytest $(AT_ONCE) -m "not slow and not chaos"
+
+# below Python 3.12 coverage costs as much as the tests, from there on a twentieth of that: only there it is measured.
+# The fast tests reach the lines; whole runs, which take most of the time, need not be watched.
+.PHONY: tests
+tests: $(READY)
+	if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then \
+		fast=0; $(MAKE) coverage || fast=1; $(BIN)/pytest $(AT_ONCE) -m "slow and not chaos" && exit $$fast; \
+		else $(BIN)/pytest $(AT_ONCE) -m "not chaos"; fi
+
+.PHONY: coverage
+coverage: $(READY)   ## the fast tests, watched: they reach at least 90 % of lines
+	$(BIN)/coverage erase
+	COVERAGE_CORE=$$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")') \
+		$(BIN)/coverage run -m pytest $(AT_ONCE) -m "not slow and not chaos"
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report --skip-covered --sort=cover
 
 .PHONY: docs
 docs: $(READY)   ## the site of the documents, in build/site; a link that leads nowhere ends it

@@ -3,18 +3,23 @@
     python scripts/mutants.py                    # the update, in ways that matter: a few minutes
     python scripts/mutants.py sign               # those whose name contains the word
     python scripts/mutants.py --of grpo ledger   # twelve seeded mutants of each part, or --count N
+    python scripts/mutants.py --caught           # caught of tried by part, of all that has been tried so far
 
 Each mutant is one exchanged place in a copy of the package. Those of the update are written by hand, and one that survives means that
 tests/training/test_learnable.py cannot see that fault. The seeded ones exchange an operator, a comparison, a constant or a
-condition, drawn from all places of a part; of them some change nothing that can be seen.
+condition, drawn from all places of a part; of them some change nothing that can be seen. What was found of each is kept in
+build/mutants.jsonl until its part or the part's tests change, so that a run that was ended goes on. All runs with low priority.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
+import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -26,9 +31,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "llm_as_judge"
 TEST = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
+ALONE = ["--noconftest", *(word for name in ("xdist", "cov") for word in ("-p", f"no:{name}"))]
 LEARNABLE = ("tests/training/test_learnable.py",)
-ENDLESS_S = 900
-"""A mutant whose tests run on has been seen."""
+ENDLESS_S, STUCK_S = 900, 3600
+"""Processor seconds and seconds of the clock: a mutant whose tests run on or stand still has been seen."""
+TRIED = ROOT / "build" / "mutants.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,26 @@ class Part:
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
+    alone: bool = False
+    """The tests need no policy: without conftest.py they begin in two seconds in the place of ten."""
+
+    def sources(self) -> list[Path]:
+        return sorted(path for pattern in self.files for path in PACKAGE.glob(pattern))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (*(ALONE if self.alone else ()), *self.tests)
+
+    def digest(self) -> str:
+        """SHA-256 of the part and of its tests: what was found of a mutant holds as long as it does."""
+        tests = (ROOT / name for name in self.tests)
+        read = [
+            file for at in tests for file in (sorted(at.rglob("*.py")) if at.is_dir() else [at])
+        ]
+        found = hashlib.sha256()
+        for path in (*self.sources(), *read):
+            found.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+        return found.hexdigest()
 
 
 PARTS = {
@@ -86,8 +113,9 @@ PARTS = {
     "ledger": Part(
         ("llm/ledger.py", "llm/billing.py"),
         ("tests/llm/test_llm_ledger.py", "tests/llm/test_llm_billing.py"),
+        alone=True,
     ),
-    "runs": Part(("runs/*.py",), ("tests/runs", "tests/evaluation")),
+    "runs": Part(("runs/*.py",), ("tests/runs",), alone=True),
 }
 _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -166,8 +194,7 @@ def places(file: Path) -> Iterator[Drawn]:
 
 def drawn(part: Part, count: int) -> list[Drawn]:
     """Seeded mutants of a part, the same at each call."""
-    files = sorted(path for pattern in part.files for path in PACKAGE.glob(pattern))
-    found = [place for file in files for place in places(file)]
+    found = [place for file in part.sources() for place in places(file)]
     return random.Random(0).sample(found, min(count, len(found)))
 
 
@@ -248,11 +275,20 @@ MUTANTS = (
 )
 
 
+def nearest(mutant: Mutant | Drawn | None) -> list[str]:
+    """Test files that are named for the mutant's file: they are the first to see it."""
+    if not isinstance(mutant, Drawn):
+        return []
+    place = Path(mutant.file)
+    found = (ROOT / "tests" / place.parent).glob(f"test_*{place.stem}*.py")
+    return sorted(str(path.relative_to(ROOT)) for path in found)
+
+
 def passes(mutant: Mutant | Drawn | None, tests: tuple[str, ...]) -> bool:
     """Whether tests pass on a copy of the package with ``mutant`` in it.
 
     Raises:
-        RuntimeError: the line is not there exactly once, or the tests could not be run.
+        RuntimeError: the line is not there exactly once, or the tests could not be run, or fail without any.
     """
     with tempfile.TemporaryDirectory(prefix="mutant.") as folder:
         package = Path(folder) / "src" / "llm_as_judge"
@@ -262,33 +298,72 @@ def passes(mutant: Mutant | Drawn | None, tests: tuple[str, ...]) -> bool:
             path.write_text(mutant.of(path.read_text(encoding="utf-8")), encoding="utf-8")
         environment = {
             **os.environ,
-            "PYTHONPATH": str(package.parent),
+            "PYTHONPATH": f"{package.parent}{os.pathsep}{ROOT / 'tests'}",
             "LLM_AS_JUDGE_CONFIG": str(ROOT / "config"),
         }
         try:
             done = subprocess.run(
-                [*TEST, *tests],
+                [*TEST, *nearest(mutant), *tests],
                 cwd=ROOT,
                 env=environment,
                 capture_output=True,
                 text=True,
-                timeout=None if mutant is None else ENDLESS_S,
+                timeout=None if mutant is None else STUCK_S,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (ENDLESS_S, ENDLESS_S)),
             )
         except subprocess.TimeoutExpired:
             return False
+    if mutant is None and done.returncode:
+        raise RuntimeError(f"the tests fail without any mutant:\n{done.stdout}{done.stderr}")
     if done.returncode not in (0, 1) and not isinstance(mutant, Drawn):
         raise RuntimeError(f"pytest ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.returncode == 0
 
 
-def survivors(mutants: list[Mutant] | list[Drawn], tests: tuple[str, ...]) -> int:
-    """How many of the mutants the tests do not see; a line is printed for each.
+def kept(part: str) -> dict[str, bool]:
+    """Mutant -> whether it was caught, of all that were tried on the part as it stands."""
+    lines = TRIED.read_text(encoding="utf-8").splitlines() if TRIED.exists() else []
+    digest = PARTS[part].digest()
+    rows = [row for row in map(json.loads, lines) if (row["part"], row["digest"]) == (part, digest)]
+    return {row["name"]: row["caught"] for row in rows}
+
+
+def try_part(name: str, count: int) -> None:
+    """Try what has not been tried of a part's seeded mutants; each is kept as it ends.
 
     Raises:
-        RuntimeError: see :func:`passes`; or the tests fail without any mutant.
+        RuntimeError: see :func:`passes`.
     """
-    if not passes(None, tests):
-        raise RuntimeError(f"{' '.join(tests)}: fails without any mutant")
+    part, known = PARTS[name], kept(name)
+    missing = [mutant for mutant in drawn(part, count) if mutant.name not in known]
+    if missing and not known:
+        passes(None, part.words)
+    TRIED.parent.mkdir(exist_ok=True)
+    for mutant in missing:
+        caught = not passes(mutant, part.words)
+        row = {"part": name, "digest": part.digest(), "name": mutant.name, "caught": caught}
+        with TRIED.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        print(f"{'killed' if caught else 'SURVIVED':9} {mutant.name}", flush=True)
+
+
+def survived(part: str) -> int:
+    """How many of a part's mutants were not caught; caught of tried is printed."""
+    found = kept(part)
+    missed = [name for name, caught in found.items() if not caught]
+    print(f"{part}: {len(found) - len(missed)} caught of {len(found)} tried")
+    for name in missed:
+        print(f"    survived: {name}")
+    return len(missed)
+
+
+def survivors(mutants: list[Mutant], tests: tuple[str, ...]) -> int:
+    """How many of the mutants of the update the tests do not see; a line is printed for each.
+
+    Raises:
+        RuntimeError: see :func:`passes`.
+    """
+    passes(None, tests)
     count = 0
     for mutant in mutants:
         survived = passes(mutant, tests)
@@ -305,9 +380,13 @@ def main() -> int:
     parser.add_argument("words", nargs="*", help="of the names of the mutants of the update")
     parser.add_argument("--of", nargs="+", choices=PARTS, default=(), help="parts of the package")
     parser.add_argument("--count", type=int, default=12, help="mutants of each part")
+    parser.add_argument("--caught", action="store_true", help="try none, say what is kept")
     chosen = parser.parse_args()
-    if chosen.of:
-        return sum(survivors(drawn(PARTS[p], chosen.count), PARTS[p].tests) for p in chosen.of) > 0
+    os.nice(19)
+    for name in () if chosen.caught else chosen.of:
+        try_part(name, chosen.count)
+    if chosen.of or chosen.caught:
+        return sum(map(survived, chosen.of or PARTS)) > 0
     named = [m for m in MUTANTS if all(word in m.name for word in chosen.words)]
     return survivors(named, LEARNABLE) > 0
 

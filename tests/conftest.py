@@ -6,6 +6,8 @@ ends on the processor that runs it.
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -24,6 +26,8 @@ from transformers import (
 )
 
 import llm_as_judge.views.console  # noqa: F401 (a console that is made later keeps the width of one test)
+from llm_as_judge.assembly.judge_gate import require_audit
+from llm_as_judge.config import Config
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import datasets
@@ -48,10 +52,35 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+LONGEST = (
+    "test_typed_commands.py",
+    "test_full_pipeline.py",
+    "test_trainer.py",
+    "test_sandbox_grading.py",
+    "test_warm_start.py",
+    "test_plain_scripts.py",
+    "test_extend_example.py",
+    "test_own_task_page.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first: one that begins last would leave the other processes idle."""
+    place = {name: n for n, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.name, len(place)))
+
+
 @pytest.fixture(scope="session")
 def audits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Reports of the shipped rules' audit: the first run that needs one leaves it for all others."""
-    return tmp_path_factory.mktemp("audits")
+    """The report of the shipped rules' audit, made once for all processes that test side by side."""
+    own = tmp_path_factory.getbasetemp()
+    results = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "audited"
+    results.mkdir(exist_ok=True)
+    with (results / "one_at_a_time").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        settings = {"judge": {"model": "none"}, "output": {"results": results}}
+        asyncio.run(require_audit(Config.model_validate(settings)))
+    return results / "audit"
 
 
 @pytest.fixture

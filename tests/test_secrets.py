@@ -125,6 +125,7 @@ def training(place: Path, retries: int) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("audited")
 def test_a_planted_key_is_found_nowhere(
     place: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from llm_as_judge.assembly.chat_models import ChatModels
 from llm_as_judge.assembly.executor_settings import price_of
-from llm_as_judge.cli.own_file import HOSTED_TOKENS, OwnTask, own_file_text, unedited_task
 from llm_as_judge.config import load_config, load_endpoints
 from llm_as_judge.config.endpoints import Endpoint
 from llm_as_judge.config.providers import prices, provided, provider_of, providers
@@ -75,14 +74,6 @@ def test_an_own_file_replaces_an_address_and_a_price(
     one = load_endpoints()["vllm/m"]
     assert (one.base_url, price_of(one)) == ("http://gpu-7:9000/v1", Price(1.0, 2.0))
     assert "groq" in providers(), "the shipped ones stay"
-
-
-def test_what_init_writes_for_a_provider_has_room_for_its_replies_and_is_read_back() -> None:
-    task = OwnTask(Path("mine.jsonl"), "embedded", ["mine"], "groq/llama-3.1-8b-instant", "p")
-    text = own_file_text(task)
-    assert f"max_tokens: {HOSTED_TOKENS}" in text
-    assert "api_key" not in text
-    assert unedited_task(text) is not None, "init may replace it"
 
 
 def test_a_missing_key_is_one_line_with_its_variable() -> None:

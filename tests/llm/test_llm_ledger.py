@@ -25,8 +25,14 @@ def test_kept_prompt_tokens_have_a_price_of_their_own() -> None:
 
 @pytest.mark.parametrize(
     ("price", "wanted"),
-    [(None, 0.25), (Price(0.0, 0.0), 0.25), (Price(2.0, 8.0), 0.25), (Price(1.0, 10.0), 0.1)],
-    ids=["unknown", "free", "a quarter", "a tenth"],
+    [
+        (None, 0.25),
+        (Price(0.0, 0.0), 0.25),
+        (Price(2.0, 8.0), 0.25),
+        (Price(1.0, 10.0), 0.1),
+        (Price(0.05, 0.5), 0.1),
+    ],
+    ids=["unknown", "free", "a quarter", "a tenth", "a tenth, under a dollar"],
 )
 def test_a_prompt_token_is_worth_what_the_prices_say_else_a_quarter(
     price: Price | None, wanted: float

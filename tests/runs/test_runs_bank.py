@@ -11,7 +11,7 @@ import pytest
 
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.runs.record import RunKey, RunRecord, read_record
-from llm_as_judge.runs.table import VERSION, Bank, BankProgram, grading_version
+from llm_as_judge.runs.table import VERSION, Bank, BankProgram, grading_version, is_bank
 from llm_as_judge.types import (
     Completion,
     Execution,
@@ -181,6 +181,17 @@ def test_the_cells_of_an_earlier_version_are_read_once_with_a_line(
         bank.add(cell(1))
     (tmp_path / "cells.jsonl").write_text("never read again\n")
     assert list(Bank(tmp_path).runs) == [cell(n).key for n in range(2)]
+
+
+@pytest.mark.parametrize("runs", ["runs.jsonl", "cells.jsonl"])
+def test_a_folder_is_a_bank_with_programs_and_their_runs(tmp_path: Path, runs: str) -> None:
+    assert not is_bank(tmp_path)
+    (tmp_path / "programs.jsonl").touch()
+    assert not is_bank(tmp_path)
+    (tmp_path / runs).touch()
+    assert is_bank(tmp_path)
+    (tmp_path / "programs.jsonl").unlink()
+    assert not is_bank(tmp_path)
 
 
 def test_a_run_keeps_the_log_probs_of_its_replies_and_the_version_that_graded_it() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
-from llm_as_judge.runs.runlog import PENDING, RunLog
+from llm_as_judge.runs.runlog import PENDING, ROLLOUTS, RunLog
 from llm_as_judge.types import (
     Completion,
     Execution,
@@ -116,6 +116,14 @@ def test_a_row_that_is_no_rollout_is_named_by_file_and_line(
 ) -> None:
     (tmp_path / PENDING).write_text(json.dumps(row) + "\n")
     with pytest.raises(DataError, match=r"pending\.jsonl:1: not a rollout of a step"):
+        PendingRollouts(tmp_path, 2).recover(0)
+
+
+def test_a_learned_row_that_is_no_rollout_is_named_by_file_and_line(tmp_path: Path) -> None:
+    RunLog(tmp_path).groups(1, [Group(PROBLEM, (REWARDED,), SHOWN)])
+    with (tmp_path / ROLLOUTS).open("a") as file:
+        file.write('{"step": 2, "group": 0}\n')
+    with pytest.raises(DataError, match=r"rollouts\.jsonl:2: not a rollout of a step"):
         PendingRollouts(tmp_path, 2).recover(0)
 
 

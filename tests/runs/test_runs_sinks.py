@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from llm_as_judge.assembly.workbench import tracking_options
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.runs.runlog import RunLog
-from llm_as_judge.runs.sinks import TrackingOptions, project_of, require_sinks
+from llm_as_judge.runs.sinks import TrackingOptions, open_sinks, project_of, require_sinks
 from metric_names import METRIC_NAMES, meaning_of
 
 NUMBERS = {"reward/mean": 1.5, "time/step_s": 3.0}
@@ -94,6 +95,37 @@ def test_every_name_is_found_and_the_most_special_entry_speaks() -> None:
     assert meaning_of("reward/mean") != meaning_of("reward/format")
     assert "stage" in (meaning_of("rollout/failed/executor_timeout") or "")
     assert meaning_of("nothing/known") is None
+
+
+@pytest.mark.parametrize(("online", "mode"), [(False, "offline"), (True, "online")])
+def test_wandb_is_told_to_look_at_no_code_and_no_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, online: bool, mode: str
+) -> None:
+    begun: list[dict[str, Any]] = []
+
+    def init(**run: Any) -> SimpleNamespace:
+        begun.append(run)
+        return SimpleNamespace(finish=lambda: None)
+
+    told = SimpleNamespace(
+        __spec__=object(),
+        Settings=lambda **settings: settings,
+        init=init,
+        Error=RuntimeError,
+    )
+    monkeypatch.setitem(sys.modules, "wandb", told)
+    monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
+    for _ in range(2):  # the second time is the run gone on with
+        with open_sinks(tracked("wandb", online=online), tmp_path / "run", {}):
+            pass
+    first, again = begun
+    assert first == again
+    assert (first["mode"], first["name"], first["resume"]) == (mode, "run", "allow")
+    settings = first["settings"]
+    assert settings.pop("console") == "off"
+    looks = {"save_code"}
+    assert {name for name, value in settings.items() if value is not True} == looks
+    assert looks | {"disable_code", "disable_git", "x_disable_stats"} <= settings.keys()
 
 
 TRACK = """

@@ -21,7 +21,7 @@ import numpy as np
 from llm_as_judge.data.questions import hotpotqa
 from llm_as_judge.data.rows import RawRow
 from llm_as_judge.errors import DataError
-from llm_as_judge.operators.retrieval import best_passages, bm25
+from llm_as_judge.operators.retrieval import Passages
 from llm_as_judge.types import Problem
 
 PARAGRAPHS = 10
@@ -48,9 +48,13 @@ def share(values: list[bool]) -> str:
     return f"{array.mean():.1f} % [{low:.1f}, {high:.1f}]"
 
 
+def linked(question: str, passages: list[str], keep: int) -> list[int]:
+    return Passages(passages).best(question, keep)
+
+
 def plain(question: str, passages: list[str], keep: int) -> list[int]:
     """By BM25 alone."""
-    scores = bm25(question, passages)
+    scores = Passages(passages).bm25(question)
     return sorted(range(len(passages)), key=lambda n: -scores[n])[:keep]
 
 
@@ -66,7 +70,7 @@ def table(file: Path, keeps: list[int]) -> str:
         )
     lines = [f"{len(known)} rows"]
     for keep in keeps:
-        for name, choose in {"retrieve": best_passages, "BM25 alone": plain}.items():
+        for name, choose in {"retrieve": linked, "BM25 alone": plain}.items():
             held, read, whole = [], 0, 0
             for problem, passages, needed in known:
                 kept = choose(problem.question, passages, keep)

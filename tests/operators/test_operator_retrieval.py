@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from operator_fakes import MATH, called
 
-from llm_as_judge.operators.retrieval import best_passages, with_passages
+from llm_as_judge.operators.retrieval import Passages, with_passages
 from llm_as_judge.types import Json, Problem
 
 PASSAGES = (
@@ -87,7 +87,7 @@ async def test_hostile_passages_are_text_and_no_more(context: str) -> None:
 def test_whatever_stands_there_so_many_passages_are_kept(
     passages: list[str], question: str, keep: int
 ) -> None:
-    chosen = best_passages(question, passages, keep)
+    chosen = Passages(passages).best(question, keep)
     assert len(set(chosen)) == len(chosen) == min(keep, len(passages))
     text, found = with_passages(question, keep, "\n\n".join(passages))
     assert text == with_passages(question, keep, "\n\n".join(passages))[0]

@@ -5,6 +5,7 @@ all of it again, whatever happens in between.
 """
 
 from llm_as_judge.assembly.code_tests import CodeTestCheck
+from llm_as_judge.assembly.documents import library_facts
 from llm_as_judge.assembly.models import (
     load_policy_of,
     model_weights,
@@ -38,6 +39,7 @@ __all__ = [
     "adapters_folder",
     "answers_of_sets",
     "judge_fingerprint",
+    "library_facts",
     "load_policy_of",
     "model_weights",
     "open_grading",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from llm_as_judge.assembly.documents import longest_statement
 from llm_as_judge.config import Config, Endpoint, load_endpoints
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.grading.version import GRADING_VERSION
@@ -210,7 +211,7 @@ def estimate_of(
     """
     executor, endpoints = config.executor, load_endpoints()
     dearest, factor = max(_prices(config), key=lambda item: item[1])
-    lengths = [len(problem.statement().encode()) for problem in problems]
+    lengths = [longest_statement(config, problem) for problem in problems]
     means = measured or assumed_means(
         sum(lengths) / max(1, len(lengths)), executor.max_tokens, runs, calls_a_run
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from llm_as_judge.assembly.chat_models import require_known_models
+from llm_as_judge.assembly.documents import open_library
 from llm_as_judge.assembly.workbench import tracking_options
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.data.files import how_rows_come
@@ -40,7 +41,7 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
     Returns:
         The checkpoint to go on from; None for a new run.
     Raises:
-        DataError: the training file is missing.
+        DataError: the training file is missing, or a document cannot be read.
         ConfigError: a model is unknown, a tracker not installed, there is nothing to resume,
             ``run_dir`` already holds a run, several processes cannot train like this, or
             the folder of checkpoints holds those of another model.
@@ -50,6 +51,7 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
         raise DataError(how_rows_come(config.data.train_file))
     known_model(config.policy.name, "policy.name")
     require_known_models(config)
+    open_library(config)
     require_sinks(tracking_options(config))
     require_writable(config.output.checkpoints)
     require_writable(run_dir or config.output.logs)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llm_as_judge.assembly.documents import library_facts
 from llm_as_judge.assembly.executor_settings import operator_settings
 from llm_as_judge.assembly.models import load_policy_of, model_weights
 from llm_as_judge.assembly.policy_prompt import policy_prompt
@@ -69,6 +70,7 @@ class System:
             "models": _hashes_of_models(config),
             "plugins": plugin_facts(),
             "own_operators": operator_facts(),
+            **library_facts(config),
         }
         if self.memory is not None:
             facts["embedder"] = config.experience.embedder

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llm_as_judge.assembly.chat_models import ChatModels, embedded_weights, no_such_model
+from llm_as_judge.assembly.documents import open_library
 from llm_as_judge.assembly.executor_settings import operator_settings
 from llm_as_judge.config import Config, find_model, known_model, load_endpoints
 from llm_as_judge.errors import ConfigError
@@ -27,6 +28,7 @@ from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.rounds import Rounds
 from llm_as_judge.llm.weights import fetch, weights_identity
 from llm_as_judge.operators import OperatorSettings
+from llm_as_judge.operators.retrieval import Library
 from llm_as_judge.policy.unpacking import unpack_gguf
 from llm_as_judge.rollout import WorkflowEnvironment
 from llm_as_judge.runs.sinks import TrackingOptions, wanted_spans
@@ -59,6 +61,7 @@ class Workbench:
     operators: OperatorSettings | None = None
     """How operators ask the executor; None = as the configuration and the endpoint say."""
     recording: Pool | None = None
+    documents: Library | None = None
 
     def environment(self, form: ProgramForm | None = None, *, runs: int = 1) -> WorkflowEnvironment:
         """Where programs are checked, run and graded.
@@ -88,6 +91,7 @@ class Workbench:
             mark_shared=not replayable,
             recording=self.recording if replayable else None,
             rotated=self._rotated(),
+            documents=self.documents,
         )
 
     def _rotated(self) -> Callable[[str, ChatRequest, int], ChatRequest] | None:
@@ -131,9 +135,10 @@ async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
     """Executor, judge and where programs run, started and probed.
 
     Raises:
-        UserError: model or endpoint missing, weights cannot be fetched.
+        UserError: model or endpoint missing, weights cannot be fetched, documents cannot be read.
         SandboxError: the asked-for isolation does not hold on this machine.
     """
+    documents = await in_thread(open_library, config)
     async with AsyncExitStack() as stack:
         stack.enter_context(wanted_spans(tracking_options(config)))
         chats = ChatModels(config, stack)
@@ -141,7 +146,8 @@ async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
         executor = await chats.open_executors()
         judge = await _open_judge(stack, config, work.rules, chats)
         settings = operator_settings(config)
-        yield Workbench(config, executor, judge, work, chats.ledger, settings, chats.recording)
+        ledger, kept = chats.ledger, chats.recording
+        yield Workbench(config, executor, judge, work, ledger, settings, kept, documents)
 
 
 @asynccontextmanager

@@ -34,6 +34,8 @@ class OwnTask:
     data_dir: Path = Path("data")
     answers: Sequence[tuple[str, str]] = ()
     """Sets that no tests grade, each with the kinds that its answers are read as: ``11 money, 1 number``."""
+    documents: Path | None = None
+    """Folder whose passages questions without any get."""
 
 
 def own_file_text(task: OwnTask) -> str:
@@ -51,6 +53,10 @@ def own_file_text(task: OwnTask) -> str:
             f"  train_file: {_text(str(task.data_dir / 'mixed' / 'train_mixed.jsonl'))}",
             f"  val_file: {_text(str(task.data_dir / 'mixed' / 'val_mixed.jsonl'))}",
         ]
+    if task.documents is not None:
+        lines.append(
+            f"  documents: {_text(str(task.documents))}  # questions without a passage get some of these"
+        )
     if task.answers:
         lines.append("  answers:  # how they are compared; docs/DATA.md lists the keys")
         lines += [f"    {_text(name)}: {{}}  # read as {kinds}" for name, kinds in task.answers]
@@ -92,6 +98,7 @@ def unedited_task(text: str) -> OwnTask | None:
             Endpoint(base_url=entry["base_url"], model_name=entry["model_name"]) if entry else None,
             Path(said["data"].get("data_dir", "data")),
             [(json.loads(name), kinds) for name, kinds in _READ_AS.findall(text)],
+            Path(said["data"]["documents"]) if "documents" in said["data"] else None,
         )
         return task if own_file_text(task) == text else None
     except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError, RecursionError):

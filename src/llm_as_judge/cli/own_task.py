@@ -10,6 +10,7 @@ from shlex import quote
 from llm_as_judge.assembly.answer_kinds import SetKinds, kinds_of_sets
 from llm_as_judge.assembly.chat_models import require_endpoints, require_known_models
 from llm_as_judge.assembly.code_tests import CodeTestCheck
+from llm_as_judge.assembly.documents import open_library
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.data import say_remarks
 from llm_as_judge.cli.own_file import OwnTask, own_file_text, unedited_task
@@ -31,6 +32,7 @@ ENOUGH_TEST_ROWS = 30
 def init(asked: Asked, *, rows: Path, skip_bad: bool) -> None:
     before = _unedited()
     settings = asked.settings(RULES_ALONE)
+    library = open_library(settings)  # before a row is written
     executor, home = settings.executor.model, settings.data.data_dir
     require_known_models(settings)
     endpoint = load_endpoints()[executor] if executor.startswith("openai:") else None
@@ -57,10 +59,15 @@ def init(asked: Asked, *, rows: Path, skip_bad: bool) -> None:
         policy=settings.policy.name,
         data_dir=home,
         answers=[(one.name, one.shown) for one in kinds],
+        documents=settings.data.documents,
     )
     with write_atomically(OWN_FILE) as stream:
         stream.write(own_file_text(task).encode())
     _tell(report, kinds)
+    if library is not None:
+        say(
+            f"documents {len(library.passages)} passages; a question without one gets {library.given}"
+        )
     trouble = _trouble(settings, task)
     if (endpoint is not None or provider_of(executor)) and not trouble:
         say("endpoint it answers and serves the model")

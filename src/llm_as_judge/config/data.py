@@ -63,6 +63,11 @@ class DataConfig(Section):
     mix_size: int | None = Field(None, ge=10, description="Rows of train_mixed; default: all.")
     limit_per_set: int | None = Field(None, ge=6, description="Maximum rows of each set.")
     seed: int = Field(0, ge=0, description="Seed of split and mix.")
+    documents: Path | None = Field(
+        None,
+        description="Folder of txt, md and pdf files. Questions of your own without `context` get passages of them.",
+    )
+    passages: int = Field(8, ge=1, le=64, description="How many passages such a question gets.")
     answers: dict[str, AnswersConfig] = Field(
         {}, description="How answers are compared, by name of your own set; keys below."
     )

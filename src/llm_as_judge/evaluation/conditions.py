@@ -32,6 +32,7 @@ _FACTS = {
     "executor": "weights of the executor",
     "judge": "rules and model of the judge",
     "code": "code of sandbox, operators and judge",
+    "documents": "passages of data.documents",
 }
 """Names for a person; other facts are of the policy."""
 

@@ -17,6 +17,7 @@ from itertools import islice
 from statistics import fmean
 
 from llm_as_judge.assembly import Workbench
+from llm_as_judge.assembly.documents import longest_statement
 from llm_as_judge.assembly.executor_settings import estimate_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng, schedule
@@ -91,7 +92,7 @@ def filled_estimate(
         for way in ways[problem.domain]
         for draw in range(draws)
     )
-    lengths = [len(problem.statement().encode()) for problem in problems]
+    lengths = [longest_statement(config, problem) for problem in problems]
     prompt = sum(lengths) / max(1, len(lengths)) / BYTES_PER_TOKEN + _INSTRUCTION_TOKENS
     return estimate_of(
         config, missing, problems, Means(1.0, prompt, config.executor.max_tokens / 2)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from llm_as_judge.assembly import Workbench, judge_fingerprint
+from llm_as_judge.assembly import Workbench, judge_fingerprint, library_facts
 from llm_as_judge.config import Config
 from llm_as_judge.errors import EndpointError, SandboxError
 from llm_as_judge.evaluation.conditions import settings_of
@@ -37,7 +37,7 @@ def conditions(config: Config) -> dict[str, Any]:
     """What decides a run beside program, problem and draw.
 
     Raises:
-        UserError: there is no such executor or judge.
+        UserError: there is no such executor or judge, or a document cannot be read.
     """
     settings = settings_of(config.model_dump(mode="json"))
     for of_many_runs in ("workflow.draws", "workflow.group_draws", "executor.draw_offset"):
@@ -54,6 +54,7 @@ def conditions(config: Config) -> dict[str, Any]:
         "rules and model of the judge": judge_fingerprint(config),
         VERSION: GRADING_VERSION,
         "code of sandbox, operators and judge": code_digest(),
+        **library_facts(config),
     }
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 import llm_as_judge
-from llm_as_judge.assembly import judge_fingerprint, versions
+from llm_as_judge.assembly import judge_fingerprint, library_facts, versions
 from llm_as_judge.config import Config, config_files
 from llm_as_judge.data.selection import EvaluatedSet
 from llm_as_judge.errors import DataError
@@ -119,6 +119,7 @@ def make_plan(
         **{f"executor {name}": model_identity(one.model) for name, one in config.executors.items()},
         "judge": judge_fingerprint(config),
         "code": code_digest(),
+        **library_facts(config),
         **{f"plugin {name}": digest for name, digest in plugin_facts().items()},
         **{f"operator {name}": digest for name, digest in operator_facts().items()},
     }

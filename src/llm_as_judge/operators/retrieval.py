@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from llm_as_judge.operators.base import Operator, Result
-from llm_as_judge.types import Json
+from llm_as_judge.types import Json, Problem
+from llm_as_judge.types.datasets import is_shipped
 
 _CONTEXT, _QUESTION = "Context:\n", "\n\nQuestion: "
 _TITLE = re.compile(r"([^\n:]{4,100}): ")
@@ -34,60 +38,98 @@ def with_passages(problem: str, keep: int, context: str = "") -> tuple[str, int]
     passages = [passage for passage in context.split("\n\n") if passage.strip()]
     if not passages or (len(passages) <= keep and asked != problem):
         return problem, len(passages)
-    kept = "\n\n".join(passages[n] for n in sorted(best_passages(asked, passages, keep)))
+    kept = "\n\n".join(passages[n] for n in sorted(Passages(passages).best(asked, keep)))
     return f"{_CONTEXT}{kept}{_QUESTION}{asked}", len(passages)
 
 
-def best_passages(question: str, passages: Sequence[str], keep: int) -> list[int]:
-    """Positions of the ``keep`` passages that a question needs, the best first; of equals the first.
+class Passages:
+    """Passages, indexed by their words."""
 
-    A passage gains half of the best score where the question names its title (what stands before its
-    first colon), and as much where it names a chosen passage's title or is named there.
-    """
-    scores = bm25(question, passages)
-    bonus = (max(scores) or 1.0) / 2
-    texts = [passage.lower() for passage in passages]
-    titles = [_title(text) for text in texts]
-    asked = question.lower()
-    scores = [
-        score + bonus * (title != "" and title in asked)
-        for score, title in zip(scores, titles, strict=True)
-    ]
-    linked = [0.0] * len(passages)
-    chosen: list[int] = []
-    left = list(range(len(passages)))
-    while left and len(chosen) < keep:
-        best = max(left, key=lambda n: scores[n] + linked[n])
-        left.remove(best)
-        chosen.append(best)
-        for n in left:
-            named = titles[n] and titles[n] in texts[best]
-            if named or (titles[best] and titles[best] in texts[n]):
-                linked[n] = bonus
-    return chosen
+    def __init__(self, passages: Sequence[str]) -> None:
+        self._texts = [passage.lower() for passage in passages]
+        self._titles = [_title(text) for text in self._texts]
+        self._holding: dict[str, list[tuple[int, int]]] = {}
+        """Word -> (passage, how often it is there)."""
+        self._lengths: list[int] = []
+        for n, text in enumerate(self._texts):
+            counts = Counter(_words(text))
+            self._lengths.append(counts.total())
+            for word, count in counts.items():
+                self._holding.setdefault(word, []).append((n, count))
+
+    def best(self, question: str, keep: int) -> list[int]:
+        """Positions of the ``keep`` passages that a question needs, the best first; of equals the first.
+
+        A passage gains half of the best score where the question names its title (what stands before its
+        first colon), and as much where it names a chosen passage's title or is named there.
+        """
+        texts, titles, asked = self._texts, self._titles, question.lower()
+        scores = self.bm25(question)
+        bonus = (max(scores) or 1.0) / 2
+        scores = [
+            score + bonus * (title != "" and title in asked)
+            for score, title in zip(scores, titles, strict=True)
+        ]
+        linked = [0.0] * len(texts)
+        chosen: list[int] = []
+        left = list(range(len(texts)))
+        while left and len(chosen) < keep:
+            best = max(left, key=lambda n: scores[n] + linked[n])
+            left.remove(best)
+            chosen.append(best)
+            for n in left:
+                named = titles[n] and titles[n] in texts[best]
+                if named or (titles[best] and titles[best] in texts[n]):
+                    linked[n] = bonus
+        return chosen
+
+    def bm25(self, question: str) -> list[float]:
+        """Score of each passage by the question's words without the common ones; k1 1.2, b 0.75.
+
+        Source: Robertson and Zaragoza, Foundations and Trends in Information Retrieval 3 (2009).
+        """
+        total = len(self._texts)
+        mean = sum(self._lengths) / total or 1.0
+        parts: list[list[float]] = [[] for _ in self._texts]
+        for word in set(_words(question)):
+            holding = self._holding.get(word, ())
+            weight = math.log(1 + (total - len(holding) + 0.5) / (len(holding) + 0.5))
+            for n, count in holding:
+                long = 0.25 + 0.75 * self._lengths[n] / mean
+                parts[n].append(weight * count * 2.2 / (count + 1.2 * long))
+        return [math.fsum(part) for part in parts]
 
 
-def bm25(question: str, passages: Sequence[str]) -> list[float]:
-    """Score of each passage by the question's words without the common ones; k1 1.2, b 0.75.
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Passages of a folder of documents, for questions that come without any."""
 
-    Source: Robertson and Zaragoza, Foundations and Trends in Information Retrieval 3 (2009).
-    """
-    counts = [Counter(_words(passage)) for passage in passages]
-    lengths = [count.total() for count in counts]
-    mean = sum(lengths) / len(lengths) or 1.0
-    wanted = sorted(set(_words(question)))
-    holding = {word: sum(word in count for count in counts) for word in wanted}
-    weight = {
-        word: math.log(1 + (len(counts) - n + 0.5) / (n + 0.5)) for word, n in holding.items()
-    }
-    return [
-        math.fsum(
-            weight[word] * count[word] * 2.2 / (count[word] + 1.2 * (0.25 + 0.75 * length / mean))
-            for word in wanted
-            if word in count
-        )
-        for count, length in zip(counts, lengths, strict=True)
-    ]
+    passages: Sequence[str]
+    given: int
+    """How many a question gets."""
+    index: Passages = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", Passages(self.passages))
+
+    def opened(self, problem: Problem) -> Problem:
+        """The problem with the passages that its question needs, in their order; one of another domain, of
+        a shipped set, or with passages, as it is."""
+        if not wants_documents(problem):
+            return problem
+        found = sorted(self.index.best(problem.question, self.given))
+        return replace(problem, context="\n\n".join(self.passages[n] for n in found))
+
+    @property
+    def sha256(self) -> str:
+        """Of all that decides which passages a question gets."""
+        return hashlib.sha256(json.dumps([self.given, *self.passages]).encode()).hexdigest()
+
+
+def wants_documents(problem: Problem) -> bool:
+    """Whether it is a question of one's own without passages."""
+    told = problem.context or problem.question.startswith(_CONTEXT)
+    return problem.domain == "qa" and not told and not is_shipped(problem.dataset)
 
 
 def _words(text: str) -> list[str]:
@@ -112,4 +154,6 @@ class Retrieve(Operator):
         text, passages = with_passages(problem, keep, self.context.problem.context)
         if passages > keep:
             self.context.note(f"{keep} of {passages} passages kept")
+        elif not passages:
+            self.context.note("no passages: give the row a context, or set data.documents")
         return {"problem": text}

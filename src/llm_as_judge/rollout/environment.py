@@ -13,6 +13,7 @@ from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import recorded_run
 from llm_as_judge.llm.shared import DRAWS_APART, OffsetDraws, SharedDraws
+from llm_as_judge.operators.retrieval import Library
 from llm_as_judge.reward import PRICES
 from llm_as_judge.types import Budget, ChatModel, ChatRequest, Execution, Problem, Program, Verdict
 from llm_as_judge.workers import RunSettings, Work
@@ -87,6 +88,8 @@ class WorkflowEnvironment:
     """False while recording or replaying, see :class:`SharedDraws`."""
     recording: Pool | None = None
     """Keeps runs that the clock cut off; None = every run is live."""
+    documents: Library | None = None
+    """Passages for questions that come without any; None = no such folder is named."""
     rotated: Callable[[str, ChatRequest, int], ChatRequest] | None = None
     """The draw of a model that comes so many after that of a request, where a pool's go round;
     None = the next ones, without end."""
@@ -100,6 +103,8 @@ class WorkflowEnvironment:
 
     async def run(self, program: Program, problem: Problem) -> Execution:
         """See :class:`Environment`. A program that built a text too long for the executor crashed."""
+        if self.documents is not None:
+            problem = self.documents.opened(problem)
         if self.runs == 1 or not program.runnable:
             return await self._run_from(self.offset, program, problem)
         runs = [

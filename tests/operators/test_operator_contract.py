@@ -39,6 +39,7 @@ TABLE = {
 OF_THE_HOST = {
     "Retrieve": (["problem", "keep"], ["problem"], 0),
     "UntilAgree": (["ways", "agree", "most"], ["answer", "share", "agreed"], 0),
+    "UntilMended": (["problem", "entry_point", "most"], ["solution", "passed"], 3),
     "UntilPassed": (["problem", "entry_point", "most"], ["solution", "passed"], 3),
     "UntilWorth": (["ways", "most"], ["answer", "share", "draws"], 0),
     "Vote": (["solutions"], ["answer", "share"], 0),
@@ -276,12 +277,12 @@ async def test_an_operator_that_drafts_samples_every_draw_of_one_distribution() 
 
 async def test_operators_that_judge_mend_or_shorten_keep_to_the_steady_temperature() -> None:
     drafting = {name for name, entry in registry().items() if entry.operator.drafts}
-    writes_code = {"CustomCodeGenerate", "Programmer", "UntilPassed"}
+    writes_code = {"CustomCodeGenerate", "Programmer", "UntilMended", "UntilPassed"}
     assert drafting == {"Custom", "AnswerGenerate", *writes_code}
     for operator, values in ARGUMENTS.items():
         sandbox = FakeSandbox(
             reports=[TestReport(False, 1, (0,), "wrong")] * 5,
-            functions=[SandboxResult("ok", "1")],
+            functions=[SandboxResult("ok", "1")] * 5,
         )
         settings = OperatorSettings(temperature=0.7, steady_temperature=0.1, stop=STOPS)
         serve, chat = service(

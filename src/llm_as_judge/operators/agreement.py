@@ -139,6 +139,14 @@ class UntilAgree(Operator):
         return {"answer": tally.winner, "share": tally.share, "agreed": agreed}
 
 
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Code that fails visible tests."""
+
+    code: str
+    report: TestReport
+
+
 class UntilPassed(Operator):
     """Code, written anew until it passes the visible tests."""
 
@@ -146,7 +154,7 @@ class UntilPassed(Operator):
     empty: ClassVar[Mapping[str, Json]] = {"solution": "", "passed": False}
     worst_case_calls = WRITES
     drafts = True
-    prompt_names = ("write",)
+    prompt_names: ClassVar[tuple[str, ...]] = ("write",)
 
     @classmethod
     def calls_at_most(cls, numbers: Mapping[str, int], ways: Sequence[float]) -> float:
@@ -159,11 +167,13 @@ class UntilPassed(Operator):
         return tries(1, numbers["most"])
 
     async def run(self, problem: str, entry_point: str, most: int = WRITES) -> Result:
-        best: tuple[int, str] | None = None
+        best: Failed | None = None
         error = ""
-        for _ in range(most):
+        for turn in range(most):
             try:
-                code = await self._written(problem, entry_point)
+                code = python_code(await self._reply(turn, problem, entry_point, best))
+                if not code:
+                    raise ReplyError("no code in the reply")  # noqa: TRY301 (one try of several)
             except ReplyError as caught:
                 error = str(caught)
                 continue
@@ -173,18 +183,23 @@ class UntilPassed(Operator):
             report = await self.context.execution.tested(code)
             if report.passed:
                 return {"solution": code, "passed": True}
-            if best is None or _failures(report) < best[0]:
-                best = _failures(report), code
+            if best is None or _failures(report) < _failures(best.report):
+                best = Failed(code, report)
         if best is None:
             raise ReplyError(f"after {most} tries: {error}")
-        return {"solution": best[1], "passed": False}
+        return {"solution": best.code, "passed": False}
 
-    async def _written(self, problem: str, entry_point: str) -> str:
-        reply = await self.context.ask("write", {"problem": problem, "entry_point": entry_point})
-        code = python_code(reply.text)
-        if not code:
-            raise ReplyError("no code in the reply")
-        return code
+    async def _reply(self, turn: int, problem: str, entry_point: str, best: Failed | None) -> str:
+        """The executor's text of one try.
+
+        Args:
+            turn: from 0 on.
+            best: the code so far that fails the fewest tests.
+        Raises:
+            ReplyError: see :meth:`CallContext.ask`.
+        """
+        values = {"problem": problem, "entry_point": entry_point}
+        return (await self.context.ask("write", values)).text
 
 
 def _failures(report: TestReport) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from called_verbs import Verbs
+from called_verbs import Verbs, written
 
-from llm_as_judge.operators.stopping import StopTable
+from llm_as_judge.assembly.executor_settings import BOUND, bound_of
+from llm_as_judge.config import load_config
+from llm_as_judge.operators.stopping import FEATURES, StopRule, StopTable
 from stop_bank import filled
 
 
@@ -45,3 +48,31 @@ def test_without_enough_draws_there_is_one_line(
     assert code == 2
     assert said in noted
     assert not out.exists()
+
+
+def test_solve_draws_as_the_table_says_and_refuses_that_of_another_executor(
+    verb: Verbs, tmp_path: Path
+) -> None:
+    """The scripted executor writes a number drawn from the request."""
+    config = load_config("embedded", flags={"executor.model": "scripted"})
+    bound = bound_of({name: read(config) for name, read in BOUND.items()}, tmp_path)
+    program = written(
+        "worth.py",
+        "best = await until_worth(ways=[lambda: answer_generate(input=problem)], most=5)\n"
+        "return best['answer']\n",
+    )
+    words = f"solve --config embedded --domain math --policy {program} --executor scripted --json"
+    solve = (*words.split(), "--problem", "What is 1 + 1?", "--set")
+    for weight, draws in ((1.0, 5), (-1.0, 1)):
+        rule = StopRule(((weight, *[0.0] * len(FEATURES)),) * 7, ())
+        Path("stop.json").write_text(StopTable(bound, {}, {}, {"math": {"0.1": rule}}).dump())
+        code, out, err = verb(*solve, "stop.table=stop.json")
+        assert code == 0, err
+        stages = [json.loads(line)["stage"] for line in out.splitlines()]
+        assert stages.count("call") == draws
+    other = dict.fromkeys(bound, '"another"')
+    Path("stop.json").write_text(StopTable(other, {}, {}, {"math": {"0.1": rule}}).dump())
+    line = verb.refused(*solve, "stop.table=stop.json")
+    assert "was learned with executor.model" in line
+    line = verb.refused(*solve, "stop.table=none.json")
+    assert "none.json: no stop table" in line

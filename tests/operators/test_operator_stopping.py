@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -129,10 +131,54 @@ def test_whatever_is_seen_gives_numbers(state: StopState) -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 5)), max_size=16), st.randoms())
-def test_the_order_of_draws_does_not_matter(classes: list[int | None], chance: object) -> None:
+def test_the_order_of_draws_does_not_matter(
+    classes: list[int | None], chance: random.Random
+) -> None:
     shuffled = list(classes)
-    chance.shuffle(shuffled)  # type: ignore[attr-defined]
+    chance.shuffle(shuffled)
     assert votes(classes) == votes(shuffled)
+
+
+LEADS = tuple(
+    [0.4] + [-0.9 if name == "leader" else 0.2 if name == "distinct" else 0.0 for name in FEATURES]
+)
+"""Goes on where no answer has more than half of the votes."""
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(["7", " 7", "8", "9", "", " "]), min_size=1, max_size=6), st.randoms()
+)
+def test_in_whatever_order_draws_come_it_goes_on_or_stops_alike(
+    drawn: list[str], chance: random.Random
+) -> None:
+    shuffled = list(drawn)
+    chance.shuffle(shuffled)
+    one, other = (asyncio.run(asked(table(*[LEADS] * 7), [*ways])) for ways in (drawn, shuffled))
+    assert isinstance(one, dict)
+    assert isinstance(other, dict)
+    assert {k: v for k, v in one.items() if k != "answer"} == {
+        k: v for k, v in other.items() if k != "answer"
+    }
+
+
+async def test_of_a_tie_the_answer_that_was_drawn_first_is_taken() -> None:
+    for drawn in (["8", "7", "7", "8"], ["7", "8", "8", "7"]):
+        found = await asked(table(*[ALWAYS] * 3, NEVER), [*drawn])
+        assert found == {"answer": drawn[0], "share": 0.5, "draws": 4}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.one_of(st.text(), st.none(), st.integers(), st.floats()), max_size=8))
+def test_whatever_a_reply_holds_it_is_a_text_or_no_vote(drawn: list[Json]) -> None:
+    found = asyncio.run(asked(table(*[NEVER] * 7), drawn))
+    assert isinstance(found, dict)
+    if "more" in found:
+        assert not drawn
+        return
+    texts = {str(one).strip() for one in drawn if one is not None}
+    assert found["answer"] in texts | {""}
+    assert found["draws"] in (0, len(drawn))
 
 
 # ------------------------------------------------------------------------------------------- files

@@ -21,6 +21,8 @@ from serving_fakes import (
 
 from llm_as_judge.assembly import Workbench
 from llm_as_judge.errors import ContextError, EndpointError
+from llm_as_judge.operators.base import StopSettings
+from llm_as_judge.operators.stopping import FEATURES, StopRule, StopTable
 from llm_as_judge.serving.app import ServerOptions
 from llm_as_judge.serving.requests import RequestLimits
 from llm_as_judge.types import ChatRequest, Usage
@@ -336,6 +338,34 @@ async def test_stopping_lets_running_requests_end(bench: Workbench) -> None:
         await until(lambda: chat.waiting == 1)
         asyncio.get_running_loop().call_later(0.3, chat.gate.set)
     assert (await running).json()["choices"][0]["message"]["content"] == "late"
+
+
+async def test_a_program_with_a_learned_stop_draws_within_the_limits_of_its_request(
+    bench: Workbench,
+) -> None:
+    rule = StopRule(((1.0, *[0.0] * len(FEATURES)),) * 7, ())
+    stop = StopSettings(StopTable({}, {}, {}, {"math": {"0.1": rule}}), 0.1)
+    assert bench.operators is not None
+    stopping = dataclasses.replace(
+        with_executor(bench, scripted(lambda request: f"Answer: {request.draw}")),
+        operators=dataclasses.replace(bench.operators, stop=stop),
+    )
+    program = """class Workflow:
+    def __init__(self, name, llm_config, dataset):
+        self.llm = create_llm_instance(llm_config)
+        self.answer_generate = operator.AnswerGenerate(self.llm)
+        self.until_worth = operator.UntilWorth(self.llm)
+
+    async def __call__(self, problem: str):
+        best = await self.until_worth(ways=[lambda: self.answer_generate(input=problem)], most=4)
+        return best["answer"], 0.0
+"""
+    async with served(stopping, TextWriter(program)) as url:
+        whole = await asked(url, model="llm-as-judge:math")
+        limited = await asked(url, model="llm-as-judge:math", workflow={"max_calls": 2})
+    assert whole.json()["workflow"]["calls"] == 4
+    assert limited.status_code == 422
+    assert "limit: 2 calls are used" in limited.json()["error"]["message"]
 
 
 async def test_limits_of_the_server_hold_for_every_request(bench: Workbench) -> None:

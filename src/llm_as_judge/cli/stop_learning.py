@@ -10,6 +10,7 @@ from llm_as_judge.cli.asking import Asked
 from llm_as_judge.evaluation.baselines import ways_of
 from llm_as_judge.evaluation.stop_learning import LearnedDomain, learn_table
 from llm_as_judge.files import write_text
+from llm_as_judge.reward import PRICES
 from llm_as_judge.runs.table import Bank, conditions_of
 from llm_as_judge.views.console import note, say
 from llm_as_judge.views.tables import show_table
@@ -36,7 +37,7 @@ def learn(asked: Asked, *, bank: Path, way: list[str] | None, most: int, out: Pa
 
 def _show(one: LearnedDomain) -> None:
     ways = " and ".join(one.ways)
-    best = one.prices[2]
+    best = next(each for each in one.prices if each.price == PRICES["middle"])
     level = (
         f"a vote of {best.vote} is as right for {best.vote_cost:.0f}"
         if best.vote

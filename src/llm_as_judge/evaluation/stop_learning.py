@@ -33,8 +33,9 @@ RIDGE = 1.0
 LEAST_PROBLEMS = 30
 PATHS = 24
 """Orders of a problem's draws: more say the same again."""
-PRICES_LEARNED = (0.01, 0.03, 0.1, 0.3, 1.0)
-"""Of 1,000 written tokens, in right answers: the three budgets' and one beyond at each end."""
+PRICES_LEARNED = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+"""Of 1,000 written tokens, in right answers: the three budgets', one above, and three below, at which it
+spends as much as the dearest votes."""
 FOLDS = 5
 
 

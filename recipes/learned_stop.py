@@ -1,10 +1,11 @@
 """Worth of the learned stop on rows that it did not learn from, beside votes, agreement and routers.
 
-    python recipes/learned_stop.py results/bank results/held [--most 8]
+    python recipes/learned_stop.py results/bank results/held [--most 8] [--config embedded]
 
 Both folders are banks of single calls that `pool fill` made: of training rows, and of held-out rows. The stop, the
 best `until_agree` (or `until_passed`) and the routers are chosen on the first and played on the second. Between two
-prices the stop is a mixture of both. Cost is in written tokens, each prompt once; an open answer is not right.
+prices the stop is a mixture of both. Routers read the words of a question (TF-IDF), and its sentence embedding where that
+model is here (`experience.embedder`). Cost is in written tokens, each prompt once; an open answer is not right.
 Intervals (95 %) are bootstraps over the held-out problems.
 """
 
@@ -21,9 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
+from llm_as_judge.cli.bank_runs import vectors_of
+from llm_as_judge.config import load_config
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.baselines import WAYS
 from llm_as_judge.evaluation.headroom import best_penalty, ridge
+from llm_as_judge.evaluation.search.audit import Vectors
 from llm_as_judge.evaluation.stop_learning import (
     LEAST_PROBLEMS,
     Array,
@@ -39,7 +43,7 @@ from llm_as_judge.evaluation.stop_learning import (
 from llm_as_judge.operators.stopping import FEATURES, StopRule
 from llm_as_judge.reward import PRICES
 from llm_as_judge.runs.table import Bank, BankProgram
-from llm_as_judge.types import DOMAINS, PROMPT_PRICE, Domain
+from llm_as_judge.types import DOMAINS, PROMPT_PRICE, Domain, Problem
 from recipe import run
 
 RESAMPLES, FOLDS, NEIGHBORS = 1000, 5, 20
@@ -206,7 +210,21 @@ def shown(values: Sequence[float], form: str, before: str) -> str:
     return f"{before}{first:{form}} [{low:{form}}, {high:{form}}]"
 
 
-def of_domain(domain: Domain, bank: Bank, held: Bank, ways: Ways, most: int) -> list[list[str]]:
+def seen_by_routers(
+    train: Sequence[Problem], test: Sequence[Problem], sentences: Vectors | None
+) -> dict[str, tuple[Array, Array]]:
+    """What a router reads of each problem of the two banks, by the name of its kind."""
+    asked = [[one.question for one in rows] for rows in (train, test)]
+    found = {"words": (vectors(asked[0], asked[0]), vectors(asked[1], asked[0]))}
+    if sentences is not None:
+        one, other = (np.array([sentences[p.id] for p in rows]) for rows in (train, test))
+        found["sentences"] = one, other
+    return found
+
+
+def of_domain(
+    domain: Domain, bank: Bank, held: Bank, ways: Ways, most: int, sentences: Vectors | None
+) -> list[list[str]]:
     """Lines of the table.
 
     Raises:
@@ -232,11 +250,10 @@ def of_domain(domain: Domain, bank: Bank, held: Bank, ways: Ways, most: int) -> 
     played = {name: play(test) for name, play in fixed.items()}
     shown_too = [name for name in played if not name.startswith("until")]
     others = {name: played[name] for name in shown_too}
-    texts = [
-        [one.problems[p.id].question for p in rows.problems]
-        for one, rows in ((bank, train), (held, test))
+    asked = [
+        [one.problems[p.id] for p in rows.problems] for one, rows in ((bank, train), (held, test))
     ]
-    seen = (vectors(texts[0], texts[0]), vectors(texts[1], texts[0]))
+    seen = seen_by_routers(asked[0], asked[1], sentences)
     for word, price in PRICES.items():
         best = max(
             (name for name in learned if name.startswith("until")),
@@ -246,11 +263,10 @@ def of_domain(domain: Domain, bank: Bank, held: Bank, ways: Ways, most: int) -> 
         )
         others[best] = played[best]
         some = [*shown_too, best]
-        for kind in ROUTERS:
-            chosen = routed(
-                kind, price, seen, [learned[n] for n in some], [played[n] for n in some]
+        for (by, texts), kind in product(seen.items(), ROUTERS):
+            others[f"router by {by}, {kind}, {word}"] = routed(
+                kind, price, texts, [learned[n] for n in some], [played[n] for n in some]
             )
-            others[f"router, {kind}, {word}"] = chosen
     lines = [
         [domain, f"stop at {price}, {' and '.join(turn)}", *_figures(one), "", ""]
         for price, one in zip(sorted(rules, key=float), stop_C, strict=True)
@@ -276,9 +292,11 @@ HEAD = [
 ]
 
 
-def report(bank: Bank, held: Bank, most: int) -> str:
+def report(bank: Bank, held: Bank, most: int, sentences: Vectors | None = None) -> str:
     """A Markdown table of each domain that both banks hold.
 
+    Args:
+        sentences: embedding of each problem's question.
     Raises:
         DataError: there is none, or a row of one bank is in the other.
     """
@@ -288,7 +306,7 @@ def report(bank: Bank, held: Bank, most: int) -> str:
     lines = []
     for domain in ways.keys() & there.keys():
         of_both = [way for way in ways[domain] if way.key in {one.key for one in there[domain]}]
-        lines += of_domain(domain, bank, held, of_both, most)
+        lines += of_domain(domain, bank, held, of_both, most, sentences)
     if not lines:
         raise DataError(f"{held.folder}: no single call of {bank.folder}; fill both by pool fill")
     rule = ["---", "---", "---:", "---:", "---:", "---:"]
@@ -302,8 +320,11 @@ def main() -> None:
     parser.add_argument("bank", type=Path)
     parser.add_argument("held", type=Path)
     parser.add_argument("--most", type=int, default=8)
+    parser.add_argument("--config", default="embedded")
     given = parser.parse_args()
-    print(report(Bank.named(given.bank, "BANK"), Bank.named(given.held, "HELD"), given.most))
+    bank, held = Bank.named(given.bank, "BANK"), Bank.named(given.held, "HELD")
+    problems = [*bank.problems.values(), *held.problems.values()]
+    print(report(bank, held, given.most, vectors_of(load_config(given.config), problems)))
 
 
 if __name__ == "__main__":

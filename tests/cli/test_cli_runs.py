@@ -19,6 +19,7 @@ from llm_as_judge.cli.auditing import what_now
 from llm_as_judge.cli.stopping import KEPT, stopped_line
 from llm_as_judge.config import load_models
 from llm_as_judge.runs.runlog import RunLog
+from llm_as_judge.training.judge.rows import read_training_rows
 from llm_as_judge.types import Problem, Verdict
 
 
@@ -314,6 +315,12 @@ def test_audit_below_the_bar_is_3(verb: Verbs) -> None:
     code, out, _ = verb("judge", "audit", "--rules-only", "--attack-numbers", "1", *lax)
     assert code == 3
     assert "audit failed" in out
+    assert "search: accepted" in out
+    assert '\ncheapest  "' in out
+    (finds,) = Path("results/audit").glob("*.finds.jsonl")
+    labeled, _ = read_training_rows([finds])
+    assert labeled
+    assert not any(case.correct for case in labeled)
 
 
 def test_train_with_an_unaudited_judge_is_2_with_the_command_to_run(verb: Verbs) -> None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -283,3 +284,20 @@ def make_controls(seed: int = 0, numbers: int = 40) -> list[Case]:
             texts += [f"{one.expression} = {gold}", f"So there are {gold} {one.unit}."]
         found += [Case(one.problem, text, True, "control", one.kind) for text in texts]
     return found
+
+
+def sampled(cases: Sequence[Case], share: float, seed: int) -> list[Case]:
+    """A seeded share of each stratum, at least one case of it.
+
+    In random order, so that what was graded before an interruption is a sample too; a greater
+    share contains the smaller one.
+    """
+    strata: dict[tuple[str, str, bool], list[Case]] = defaultdict(list)
+    for case in cases:
+        strata[case.source, case.category, case.correct].append(case)
+    chosen: list[Case] = []
+    for stratum, group in strata.items():
+        shuffled = random.Random(f"{seed}/{stratum}").sample(group, len(group))
+        chosen += shuffled[: max(1, round(share * len(group)))]
+    random.Random(seed).shuffle(chosen)
+    return chosen

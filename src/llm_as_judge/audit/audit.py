@@ -14,10 +14,12 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
+from llm_as_judge.audit.attacks import Case, make_attacks, make_controls, sampled
 from llm_as_judge.audit.bars import Bar, check_bars
 from llm_as_judge.audit.drift import canaries, case_key
 from llm_as_judge.audit.labeled import cases_sha256
+from llm_as_judge.audit.search import search, searchable
+from llm_as_judge.audit.seeds import seeds
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.judge.kinds import Mode
@@ -81,6 +83,10 @@ class AuditReport:
     """Share of the cases that was graded; None = all. A sample is no permission to train."""
     examples: tuple[Mapping[str, str], ...]
     """Up to 40 mistakes to look at: attacks accepted first."""
+    searched: int = 0
+    """Tries of the search for wrong answers that are accepted (:mod:`search`)."""
+    finds: tuple[Mapping[str, Any], ...] = ()
+    """What it found, the cheapest first, as rows that a judge may learn from."""
 
     @property
     def passed(self) -> bool:
@@ -103,6 +109,7 @@ async def run_audit(
     attack_numbers: int = 40,
     again: int = 150,
     sample: float | None = None,
+    tries: int = 0,
     runs: Runs | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
@@ -117,19 +124,20 @@ async def run_audit(
             have no memory then (``Judge.fresh``).
         sample: share of each stratum (source, category, label) but ``own`` that is graded, and of the
             second pass; no canaries. None = all.
+        tries: of the search for wrong answers that are accepted, after all else.
         runs: verdicts of an earlier, broken off part; new ones are added.
     """
     attacks, controls = make_attacks(seed, attack_numbers), make_controls(seed, attack_numbers)
     if sample is None:
         cases = [*labeled, *own, *attacks, *controls]
     else:
-        cases = [*own, *_sampled([*labeled, *attacks, *controls], sample, seed)]
+        cases = [*own, *sampled([*labeled, *attacks, *controls], sample, seed)]
         again = round(again * sample)
     rng = random.Random(seed)
     repeated = [cases[i] for i in sorted(rng.sample(range(len(cases)), min(again, len(cases))))]
     watched = canaries() if mode != "rules" and sample is None else []
     grading = _Grading(judge, Runs(None) if runs is None else runs, progress)
-    grading.total = len(cases) + len(repeated) + len(watched)
+    grading.total = len(cases) + len(repeated) + len(watched) + tries
     if progress is not None:
         progress(0, grading.total)
     first = await grading.all(cases, "first")
@@ -139,24 +147,10 @@ async def run_audit(
     by_label = [g for g in graded if g.case.source not in {"attack", "control"}]
     report = _measure(graded, by_label or graded, fingerprint, mode, seed, sample)
     verdicts = {case_key(g.case): g.verdict.correct for g in await grading.all(watched, "canary")}
-    return replace(report, canaries=verdicts)
-
-
-def _sampled(cases: Sequence[Case], share: float, seed: int) -> list[Case]:
-    """A seeded share of each stratum, at least one case of it.
-
-    In random order, so that what was graded before an interruption is a sample too; a greater
-    share contains the smaller one.
-    """
-    strata: dict[tuple[str, str, bool], list[Case]] = defaultdict(list)
-    for case in cases:
-        strata[case.source, case.category, case.correct].append(case)
-    chosen: list[Case] = []
-    for stratum, group in strata.items():
-        shuffled = random.Random(f"{seed}/{stratum}").sample(group, len(group))
-        chosen += shuffled[: max(1, round(share * len(group)))]
-    random.Random(seed).shuffle(chosen)
-    return chosen
+    questions = searchable(seeds(seed), own) if tries else []
+    finds = await search(grading.verdicts, questions, tries=tries, seed=seed)
+    rows = tuple(find.row for find in finds)
+    return replace(report, canaries=verdicts, searched=tries, finds=rows)
 
 
 class _Grading:
@@ -184,6 +178,9 @@ class _Grading:
             Graded(case, *_verdict_of(self._runs.runs[key]))
             for case, key in zip(cases, keys, strict=True)
         ]
+
+    async def verdicts(self, cases: Sequence[Case]) -> list[Verdict]:
+        return [graded.verdict for graded in await self.all(cases, "search")]
 
     async def _env(self, wanted: Mapping[RunKey, Case], keep: Keep) -> None:
         async def one(item: tuple[RunKey, Case]) -> None:

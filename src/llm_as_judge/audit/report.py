@@ -14,6 +14,7 @@ from rich.table import Column, Table
 
 from llm_as_judge.audit.audit import AuditReport
 from llm_as_judge.files import write_text
+from llm_as_judge.quoting import quoted
 from llm_as_judge.statistics import Interval, proportion
 from llm_as_judge.types import to_json
 
@@ -62,7 +63,28 @@ def render_report(report: AuditReport) -> RenderableType:
         tables.append(_by_model(report))
     if report.examples:
         tables.append(_mistakes(report))
-    return Group(*tables)
+    return Group(*tables, *map(escape, search_lines(report)))
+
+
+def search_lines(report: AuditReport) -> list[str]:
+    """Finds of the search for each 1,000 tries, and the cheapest; none where nothing was searched."""
+    if not report.searched:
+        return []
+    share = proportion(len(report.finds), report.searched)
+    each = [f"{1000 * (end or 0):.1f}" for end in (share.value, share.low, share.high)]
+    told = (
+        f"search: accepted {len(report.finds)} of {report.searched} rewrites of wrong answers, {each[0]} of 1,000 "
+        f"[{each[1]}, {each[2]}]"
+    )
+    if not report.finds:
+        return [told]
+    first = report.finds[0]
+    said, asked, gold = (
+        quoted(text, 100)
+        for text in (first["candidate"], first["question"], " / ".join(first["reference"]))
+    )
+    cheapest = f'cheapest  "{said}" for "{gold}", asked "{asked}"; rewrites: {first["rewrites"]}'
+    return [told, cheapest]
 
 
 def _bars(report: AuditReport) -> Table:

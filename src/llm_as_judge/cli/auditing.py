@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import typer
@@ -15,7 +16,7 @@ from llm_as_judge.audit.report import render_report, verdict_line, write_report
 from llm_as_judge.audit.status import find_audit_status, measured_on, report_path
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.config import RULES_ALONE, Config
-from llm_as_judge.files import output_errors
+from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.judge.kinds import judging_mode
 from llm_as_judge.runs.table import Runs
 from llm_as_judge.views.console import Pace, console, note, say
@@ -28,6 +29,7 @@ def audit(
     rules_only: bool,
     attack_numbers: int,
     sample: float | None,
+    search: int,
     out: Path | None,
     if_needed: bool,
 ) -> None:
@@ -52,6 +54,7 @@ def audit(
                 own=own,
                 attack_numbers=attack_numbers,
                 sample=sample,
+                tries=search,
                 runs=runs,
                 progress=_AuditPace(len(runs.runs), settings),
             )
@@ -71,6 +74,10 @@ def audit(
     brief = if_needed and report.passed  # one step of a pipeline: the tables are not what is asked
     console.print(verdict_line(report) if brief else render_report(report), highlight=not brief)
     say(f"report  {path}")
+    if report.finds:
+        finds = path.with_suffix(".finds.jsonl")
+        write_text(finds, "".join(json.dumps(row) + "\n" for row in report.finds))
+        say(f"finds   {finds}: rows for judge train --labeled")
     if not brief:
         for line in what_now(report):
             say(line)

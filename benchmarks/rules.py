@@ -1,38 +1,66 @@
 """Judges side by side on labeled rows, by source or by kind of reply: precision, recall, open, kappa.
 
-    llm-as-judge grade --rules-only --in rows.jsonl --out rules.jsonl
-    llm-as-judge grade --config embedded --in rows.jsonl --out judge.jsonl
-    python benchmarks/rules.py --rows rows.jsonl --verdicts rules.jsonl judge.jsonl --features judges/mine
+    python benchmarks/rules.py --rows labelled.jsonl --halves train.jsonl --halves data/processed/mmlu_train.jsonl
+    python benchmarks/rules.py --rows labelled.jsonl --judge config/judge --scores scores.jsonl --score
 
-Rows are those of ``grade`` with ``correct``, true or false. `word match` accepts what holds a reference in one piece
-and rejects all else. `features` is the model of lexical features in a judge's folder alone, on rows with a text as
-reference; `then features` asks it about what a file of verdicts leaves open. Intervals: 95 %. By kind a reply is `typed`
-if it and a reference are values of one kind, `exact` if it is a reference in the normal form, `gold in it` if a
-reference's words stand in it, else `no gold in it`. Anchor: the first file of verdicts, e.g. of an older commit.
-Expected of a change of rules: precision does not fall.
+Rows are those of ``grade`` with ``correct``, true or false. Of a file of `--halves` one half of the questions teaches the
+lexical features, the other half is measured. Where it holds problems of multiple choice (as `data process` writes them)
+these are asked without their options: the gold option, alone and in a sentence, is right, two others are wrong.
+
+`rules` grade alone. `word match` accepts what holds a reference in one piece and rejects all else. `features` is the
+model of lexical features alone, on rows with a text as reference; `rules, then features` asks it about what the rules leave
+open. With `--judge` its scores are read from `--scores`; `--score` adds those that are missing there, and goes on
+where it was stopped. `--verdicts` adds what `grade` wrote, e.g. of an older commit. `--search` tries that many rewrites of
+wrong answers on rules, then features.
+
+Intervals: 95 %. By kind a reply is `typed` if it and a reference are values of one kind, `exact` if it is a reference in
+the normal form, `gold in it` if a reference's words stand in it, else `no gold in it`. Anchor: the rules. Expected of a
+change of rules: precision does not fall.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import hashlib
 import json
+import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from llm_as_judge.assembly import model_weights
+from llm_as_judge.audit.attacks import Case
+from llm_as_judge.audit.drift import case_key
+from llm_as_judge.audit.labeled import read_labeled
+from llm_as_judge.audit.search import search, searchable
+from llm_as_judge.audit.seeds import seeds
+from llm_as_judge.config import load_config
 from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.grading.text import contains_words, normal_text
 from llm_as_judge.grading.values import Asked, compare_values
-from llm_as_judge.judge.cascade import EXACT_MATCH
-from llm_as_judge.judge.feature_model import FeatureModel, read_features
-from llm_as_judge.judge.rows import Answer, read_answer, read_rows
+from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.judge.cascade import EXACT_MATCH, Judge
+from llm_as_judge.judge.feature_model import FeatureModel
+from llm_as_judge.judge.judge_file import read_judge_file
+from llm_as_judge.judge.scoring import ScoringJudge
+from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.statistics import wilson
-from llm_as_judge.types import Problem
+from llm_as_judge.training.judge.lexical import learn_features
+from llm_as_judge.training.judge.questions import questions_of
+from llm_as_judge.training.judge.rows import question_key, read_training_rows
+from llm_as_judge.training.judge.sources import BARE
+from llm_as_judge.types import Problem, Verdict
 
 Verdicts = Mapping[str, bool | None]
+"""By :func:`case_key`."""
+_MOST_MEASURED = 250
+"""Questions of the measured half of each set."""
+_AT_ONCE = 16
 
 
+# ----------------------------------------------------------------------------------------- figures
 def kind_of_reply(problem: Problem, reply: str) -> str:
     if problem.domain == "code":
         return "code"
@@ -45,18 +73,19 @@ def kind_of_reply(problem: Problem, reply: str) -> str:
     return "gold in it" if held else "no gold in it"
 
 
-def figures(rows: Sequence[Mapping[str, Any]], verdicts: Verdicts) -> str:
-    accepted = [row["correct"] for row in rows if verdicts[str(row["id"])] is True]
-    rejected = [not row["correct"] for row in rows if verdicts[str(row["id"])] is False]
-    right = sum(row["correct"] for row in rows)
-    left = len(rows) - len(accepted) - len(rejected)
-    agreed = kappa([(row["correct"], verdicts[str(row["id"])] is True) for row in rows])
+def figures(cases: Sequence[Case], verdicts: Verdicts) -> str:
+    said = [(case.correct, verdicts[case_key(case)]) for case in cases]
+    accepted = [label for label, verdict in said if verdict is True]
+    rejected = [not label for label, verdict in said if verdict is False]
+    right = sum(label for label, _ in said)
+    open_ = len(said) - len(accepted) - len(rejected)
+    agreed = kappa([(label, verdict is True) for label, verdict in said])
     return "  ".join(
         (
             f"accepted {_share(accepted)}",
             f"rejected {_share(rejected)}",
             f"recall {sum(accepted) / right if right else 0:.3f}",
-            f"open {left / len(rows):.3f}",
+            f"open {open_ / len(said):.3f}",
             f"kappa {agreed:.3f}",
         )
     )
@@ -79,65 +108,209 @@ def _share(held: Sequence[bool]) -> str:
     return f"{len(held):4} right {sum(held) / len(held):.3f} [{low:.3f}, {high:.3f}]"
 
 
-def word_match(answer: Answer) -> bool:
-    return any(contains_words(answer.candidate, gold) for gold in answer.problem.answers)
+# -------------------------------------------------------------------------------------------- rows
+@dataclass(frozen=True)
+class Halves:
+    """Questions apart: rows to teach the features, and rows to measure on."""
+
+    labeled: list[Case]
+    bare: list[Case]
+    measured: list[Case]
 
 
-def by_features(answer: Answer, model: FeatureModel) -> bool | None:
+def halves(paths: Sequence[Path], seed: int) -> Halves:
+    labeled, bare = read_training_rows(paths)
+    people, others = ([c for c in side if not is_measured(c, seed)] for side in (labeled, bare))
+    rng = random.Random(seed)
+    groups: dict[str, list[Case]] = defaultdict(list)
+    for case in labeled:
+        groups[case.source].append(case)
+    measured = [case for side in groups.values() for case in some(side, seed, rng)]
+    return Halves(people, others, [*measured, *choices(some(bare, seed, rng), rng)])
+
+
+def is_measured(case: Case, seed: int) -> bool:
+    return hashlib.sha256(f"half {seed}: {question_key(case)}".encode()).digest()[0] < 128
+
+
+def some(cases: Sequence[Case], seed: int, rng: random.Random) -> list[Case]:
+    """Of each set the measured half, or as many questions of it as are wanted."""
+    questions: dict[str, dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
+    for case in cases:
+        if is_measured(case, seed):
+            questions[case.problem.dataset][question_key(case)].append(case)
+    found = []
+    for mine in questions.values():
+        drawn = rng.sample(sorted(mine), min(_MOST_MEASURED, len(mine)))
+        found += [case for key in drawn for case in mine[key]]
+    return found
+
+
+def choices(bare: Sequence[Case], rng: random.Random) -> list[Case]:
+    """Right and wrong answers to questions of multiple choice that are shown without options."""
+    found = []
+    frames = ("It is {}.", "The answer is {}.", "I would say {}.", "{}, most likely.")
+    for question in questions_of([c for c in bare if c.problem.options], rng):
+        texts = [(question.problem.answers[0], True)] * 2
+        texts += [
+            (text, False) for text in rng.sample(question.options, min(2, len(question.options)))
+        ]
+        source = f"{question.problem.dataset} without options"
+        for at, (text, correct) in enumerate(texts):
+            said = rng.choice(frames[:3]).format(text) if at % 2 else text
+            found.append(Case(question.problem, said, correct, source, BARE))
+    return found
+
+
+# ----------------------------------------------------------------------------------------- systems
+class Kept:
+    """Scores of a trained judge, kept in a file by :func:`score_key`."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = JsonLines(path)
+        self.known = {r["key"]: r["log_odds"] for r in self._file.rows("key", missing_ok=True)}
+
+    def add(self, cases: Sequence[Case], folder: Path) -> None:
+        """Scores of these that are missing, a few at a time, each kept before the next ones."""
+        made = read_judge_file(folder)
+        weights = model_weights(load_config("embedded"), made.base, "--judge")
+        wanted = {score_key(c.problem, asked_text(c)): c for c in cases}
+        missing = [(key, case) for key, case in wanted.items() if key not in self.known]
+        scorer = LabelScorer.load(weights, folder, layers=made.layers, device="cpu")
+        try:
+            for at in range(0, len(missing), _AT_ONCE):
+                batch = missing[at : at + _AT_ONCE]
+                found = scorer.log_odds([(c.problem, asked_text(c)) for _, c in batch])
+                for (key, _), log_odds in zip(batch, found, strict=True):
+                    self._file.append({"key": key, "log_odds": log_odds})
+                    self.known[key] = log_odds
+                print(f"{at + len(batch)} of {len(missing)} scored", flush=True)
+        finally:
+            scorer.close()
+
+    async def log_odds(self, pairs: Sequence[tuple[Problem, str]]) -> list[float | None]:
+        return [self.known.get(score_key(problem, text)) for problem, text in pairs]
+
+
+def score_key(problem: Problem, text: str) -> str:
+    return case_key(Case(problem, text, False, ""))
+
+
+def asked_text(case: Case) -> str:
+    """What the rules hand on of a reply."""
+    one = case.problem.domain == "math"
+    return declared_answer(clean(case.candidate), one_sentence=one).text
+
+
+def word_match(case: Case) -> bool:
+    return any(contains_words(case.candidate, gold) for gold in case.problem.answers)
+
+
+def by_features(case: Case, model: FeatureModel) -> bool | None:
     """What the model's thresholds say; None between them, and of what has no reference in words."""
-    if answer.problem.domain != "qa" or not answer.problem.answers:
+    if case.problem.domain != "qa" or not case.problem.answers:
         return None
-    declared = declared_answer(clean(answer.candidate), one_sentence=False)
-    log_odds = model.log_odds(answer.problem, declared.text)
+    declared = declared_answer(clean(case.candidate), one_sentence=False)
+    log_odds = model.log_odds(case.problem, declared.text)
     if model.accept is not None and log_odds >= model.accept:
         return True
     return False if model.reject is not None and log_odds <= model.reject else None
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=Path, required=True)
-    parser.add_argument("--verdicts", type=Path, nargs="*", default=[])
-    parser.add_argument("--features", type=Path, help="folder of a judge")
-    parser.add_argument("--by", choices=["source", "kind"], default="source")
-    options = parser.parse_args()
-    read = read_rows(options.rows, lambda row: (dict(row), read_answer(row)))
-    graded_by = {
-        path.stem: [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-        for path in options.verdicts
-    }
-    systems: dict[str, Verdicts] = {
-        name: {line["id"]: line["correct"] for line in lines} for name, lines in graded_by.items()
-    }
-    systems["word match"] = {answer.problem.id: word_match(answer) for _, answer in read}
-    if options.features:
-        model = read_features(options.features)
-        if model is None:
-            parser.error(f"--features {options.features}: holds no features.json")
-        features = {answer.problem.id: by_features(answer, model) for _, answer in read}
-        for name, lines in graded_by.items():
-            systems[f"{name}, then features"] = {
-                line["id"]: features.get(line["id"])
-                if line["correct"] is None or line["rule"] == EXACT_MATCH
-                else line["correct"]
-                for line in lines
-            }
-        systems["features"] = features
-    graded = [
-        (row, answer)
-        for row, answer in read
-        if all(answer.problem.id in verdicts for verdicts in systems.values())
-    ]
-    groups: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row, answer in graded:
-        kind = kind_of_reply(answer.problem, answer.candidate)
-        groups[kind if options.by == "kind" else str(row.get("source", "labeled"))].append(row)
-    every: list[Mapping[str, Any]] = [row for row, _ in graded]
-    for name, group in [("all", every), *sorted(groups.items())]:
-        print(f"{name}: {len(group)} rows, {sum(row['correct'] for row in group)} right")
+async def graded(cases: Sequence[Case], judge: Judge) -> dict[str, Verdict]:
+    return {case_key(c): await judge.grade(c.problem, c.candidate) for c in cases}
+
+
+def then_features(case: Case, verdict: Verdict, model: FeatureModel) -> bool | None:
+    left = verdict.correct is None or verdict.rule == EXACT_MATCH
+    return by_features(case, model) if left else verdict.correct
+
+
+async def searched(rules: Judge, model: FeatureModel, tries: int) -> None:
+    async def grade(cases: Sequence[Case]) -> list[Verdict]:
+        found = []
+        for case in cases:
+            verdict = await rules.grade(case.problem, case.candidate)
+            sure = model.log_odds(case.problem, asked_text(case)) / 1000
+            said = then_features(case, verdict, model)
+            found.append(replace(verdict, correct=said, confidence=sure))
+        return found
+
+    finds = await search(grade, searchable(seeds(), []), tries=tries, seed=0)
+    print(f"search of {tries} rewrites: rules, then features accept {len(finds)}")
+    for find in finds[:5]:
+        print(f"  {find.rewrites} {find.case.problem.answers[0]!r}: {find.case.candidate!r}")
+
+
+def shown(cases: Sequence[Case], systems: Mapping[str, Verdicts], by: str) -> None:
+    groups: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        kind = kind_of_reply(case.problem, case.candidate) if by == "kind" else case.source
+        groups[kind].append(case)
+    for name, group in [("all", list(cases)), *sorted(groups.items())]:
+        print(f"{name}: {len(group)} rows, {sum(case.correct for case in group)} right")
         for system, verdicts in systems.items():
-            print(f"  {system:10}", figures(group, verdicts))
+            mine = [case for case in group if case_key(case) in verdicts]
+            if mine:
+                part = "" if len(mine) == len(group) else f"  (of {len(mine)} rows)"
+                print(f"  {system:20}", figures(mine, verdicts) + part)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=Path, action="append", default=[])
+    parser.add_argument("--halves", type=Path, action="append", default=[])
+    parser.add_argument("--verdicts", type=Path, nargs="*", default=[])
+    parser.add_argument("--judge", type=Path, help="folder of a trained judge")
+    parser.add_argument("--scores", type=Path, default=Path("scores.jsonl"))
+    parser.add_argument("--score", action="store_true", help="ask the judge for missing scores")
+    parser.add_argument("--by", choices=["source", "kind"], default="source")
+    parser.add_argument("--search", type=int, default=0, metavar="TRIES")
+    parser.add_argument("--seed", type=int, default=0)
+    found = parser.parse_args()
+    if not found.rows and not found.halves:
+        parser.error("no rows: name some with --rows or --halves")
+    return found
+
+
+async def main() -> None:
+    options = arguments()
+    parts = halves(options.halves, options.seed)
+    cases = [*(case for path in options.rows for case in read_labeled(path)), *parts.measured]
+    kept = Kept(options.scores)
+    if options.score:
+        kept.add(cases, options.judge)
+    rules = Judge()
+    try:
+        by_rules = await graded(cases, rules)
+        systems: dict[str, Verdicts] = {"rules": {k: v.correct for k, v in by_rules.items()}}
+        for path in options.verdicts:
+            lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+            told = {line["id"]: line["correct"] for line in lines}
+            systems[path.stem] = {
+                case_key(c): told[c.problem.id] for c in cases if c.problem.id in told
+            }
+        systems["word match"] = {case_key(case): word_match(case) for case in cases}
+        if parts.labeled:
+            model = await learn_features(
+                parts.labeled, parts.bare, rules, seed=options.seed, precision=0.97
+            )
+            systems["features"] = {case_key(case): by_features(case, model) for case in cases}
+            systems["rules, then features"] = {
+                case_key(c): then_features(c, by_rules[case_key(c)], model) for c in cases
+            }
+        if options.judge:
+            judge = Judge(last=ScoringJudge(options.judge, kept, "kept scores"))
+            scored = [c for c in cases if score_key(c.problem, asked_text(c)) in kept.known]
+            found = await graded(scored, judge)
+            systems["rules, then judge"] = {key: one.correct for key, one in found.items()}
+            await judge.aclose()
+        shown(cases, systems, options.by)
+        if options.search and parts.labeled:
+            await searched(rules, model, options.search)
+    finally:
+        await rules.aclose()
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())

@@ -8,6 +8,7 @@ from called_verbs import Verbs
 from labeled_rows import rows
 from llm_as_judge.judge.judge_file import read_judge_file
 from llm_as_judge.judge.parts import HOLDING
+from llm_as_judge.training.judge.rows import read_training_rows
 
 
 @pytest.mark.slow
@@ -53,6 +54,25 @@ def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
     (folder / "mine/calibration.jsonl").unlink()
     assert "name rows with --labeled" in verb.refused(*again, "0.6")
     assert "name them with --labeled" in verb.refused(*again, "0.6", "--model", "openai:m@http://h")
+
+
+@pytest.mark.slow
+def test_examples_are_written_and_counted_without_a_model(verb: Verbs, folder: Path) -> None:
+    learned = rows(folder / "rows.jsonl", 0, 30)
+    make = ("judge", "train", "--labeled", str(learned), "--out", "mine", "--examples-only")
+    code, out, err = verb(*make, "--limit", "60")
+    assert code == 0, err
+    labeled, bare = read_training_rows([folder / "mine" / "examples.jsonl"])
+    assert bare == []
+    assert 0 < len(labeled) <= 60
+    assert f"{len(labeled)} examples in mine/examples.jsonl" in out
+    held_out, _ = read_training_rows([folder / "mine" / "held_out.jsonl"])
+    assert not {case.problem.question for case in labeled} & {
+        case.problem.question for case in held_out
+    }
+    counted = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.strip()}
+    assert counted["stated"][1] == "0", "right replies alone"
+    assert counted["denied"][0] == "0", "wrong replies alone"
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from rich.table import Table
+
 from llm_as_judge.assembly import model_weights, open_judge_model
+from llm_as_judge.audit.attacks import Case
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.files import exclusive
@@ -16,6 +19,7 @@ from llm_as_judge.judge.calibration import Thresholds
 from llm_as_judge.judge.endpoint_scorer import EndpointScorer
 from llm_as_judge.judge.feature_model import FeatureModel
 from llm_as_judge.judge.judge_file import JudgeFile, read_judge_file
+from llm_as_judge.training.judge.example_files import EXAMPLES, HELD_OUT, write_examples
 from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
 from llm_as_judge.training.judge.making import (
     Place,
@@ -25,8 +29,8 @@ from llm_as_judge.training.judge.making import (
     train_features,
     train_judge,
 )
-from llm_as_judge.training.judge.rows import Sets
-from llm_as_judge.views.console import Pace, note, say
+from llm_as_judge.training.judge.rows import Graded, Sets, source_name
+from llm_as_judge.views.console import Pace, console, note, say
 
 
 def train(
@@ -41,15 +45,21 @@ def train(
     epochs: int,
     precision: float,
     features_only: bool,
+    examples_only: bool,
 ) -> None:
     settings = asked.settings()
+    seed = settings.training.seed
+    if examples_only:
+        with exclusive(out, "name another --out", doing="making examples of a judge"):
+            sets = asyncio.run(write_examples(out, labeled, seed=seed, limit=limit))
+        _say_examples(sets, out)
+        return
     if features_only:
-        seed = settings.training.seed
         learned = asyncio.run(train_features(out, labeled, precision=precision, seed=seed))
         _say_features(learned, out)
         return
     options = LearnOptions(
-        seed=settings.training.seed,
+        seed=seed,
         rank=rank,
         layers=layers,
         learning_rate=learning_rate,
@@ -58,7 +68,7 @@ def train(
     weights = model_weights(settings, settings.policy.name, "--model")
     place = Place(out, settings.policy.name, weights, settings.policy.device)
     with exclusive(out, "name another --out", doing="training a judge"):
-        made = asyncio.run(
+        made, gate = asyncio.run(
             train_judge(
                 place,
                 labeled,
@@ -70,6 +80,8 @@ def train(
                 scoring=_scoring(),
             )
         )
+    if gate is not None:
+        say(str(gate))
     _say_thresholds(made.thresholds, out)
     if all(limits.accept is None for limits in made.thresholds.values()):
         say(
@@ -144,6 +156,27 @@ def _scoring() -> Callable[[int, int], None]:
             pace.ended()
 
     return told
+
+
+def _say_examples(sets: Sets, folder: Path) -> None:
+    """Figures by source and by family."""
+    by_source = _counted("source", sets.learn, source_name)
+    by_family = _counted("family", sets.learn, lambda case: case.category)
+    console.print(by_source, by_family)
+    say(
+        f"{len(sets.learn)} examples in {folder / EXAMPLES}, {len(sets.calibrate)} of other questions in "
+        f"{folder / HELD_OUT}"
+    )
+
+
+def _counted(title: str, examples: Sequence[Graded], name: Callable[[Case], str]) -> Table:
+    table = Table(title, "right", "wrong", "open to the rules", box=None)
+    for group in sorted({name(one.case) for one in examples}):
+        mine = [one for one in examples if name(one.case) == group]
+        right = sum(one.case.correct for one in mine)
+        cells = (right, len(mine) - right, sum(one.open for one in mine))
+        table.add_row(group, *map(str, cells))
+    return table
 
 
 def _say_features(learned: FeatureModel, folder: Path) -> None:

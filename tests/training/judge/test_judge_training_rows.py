@@ -2,27 +2,37 @@
 
 import json
 import random
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from labeled_rows import rows
 from llm_as_judge.audit.attacks import Case
+from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import DataError
 from llm_as_judge.grading.squad import normalize_answer
-from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.training.judge.changes import changed_golds, crossed_golds, restated_math
-from llm_as_judge.training.judge.examples import Question, families, free_examples, questions_of
+from llm_as_judge.judge.cascade import EXACT_MATCH, Judge
+from llm_as_judge.runs.record import RunRecord
+from llm_as_judge.runs.table import RunTable
+from llm_as_judge.training.judge.changes import changed_golds, crossed_golds
+from llm_as_judge.training.judge.examples import families, free_examples
+from llm_as_judge.training.judge.notation import restated, restated_math
+from llm_as_judge.training.judge.questions import Question, questions_of
 from llm_as_judge.training.judge.rows import (
     Sets,
     is_for_calibration,
     question_key,
     read_training_rows,
     require_learnable,
+    source_name,
     split_sets,
     without_duplicates,
 )
-from llm_as_judge.types import Problem
+from llm_as_judge.training.judge.sources import BARE, without_options
+from llm_as_judge.types import Completion, Execution, Problem, Program, Rollout, Verdict
 
 LAKES = ("Ostra", "Venn", "Mora", "Silt", "Arden", "Pell", "Quay", "Rook")
 
@@ -172,7 +182,7 @@ def test_every_family_is_made() -> None:
     rng = random.Random(0)
     cases = [*many(), Case(both, "Venn and Mora, both", True, "t", "labeled")]
     found = {one.category for one in free_examples(questions_of(cases, rng), rng)}
-    only_of_some = {"restated", "less exact", "other word"}  # mathematics, dates, such a verb
+    only_of_some = {"restated", "less exact", "other word"}  # another notation, dates, such a verb
     wanted = {
         "other gold", "near miss", "near miss in a reply", "verb denied", "joined", "part", "attack", "alias",
         *families().wrong, *families().right,
@@ -253,6 +263,15 @@ def test_no_wrong_answer_is_a_gold_of_its_question() -> None:
         ("math", "12", "-12"),
         ("math", "-\\frac{1}{2}", "\\frac{1}{2}"),
         ("math", "2x + 3", "2x - 3"),
+        ("qa", "3.14", "314"),
+        ("qa", "-5%", "5%"),
+        ("qa", "A+", "A-"),
+        ("qa", "C++", "C"),
+        ("qa", "90 km/h", "90 m/s"),
+        ("qa", "25 m^2", "25 cm^2"),
+        ("qa", "42", ">= 42"),
+        ("math", "x=2, y=3", "x=3, y=2"),
+        ("math", "(3,6)", "(6,3)"),
     ],
 )
 def test_a_changed_gold_differs_in_one_thing(domain: Any, gold: str, changed: str) -> None:
@@ -308,3 +327,153 @@ async def test_mathematics_said_otherwise_is_never_rejected_by_the_rules() -> No
                 assert verdict.correct is not False, (gold, text, verdict)
     finally:
         await rules.aclose()
+
+
+# ------------------------------------------------------------------- problems and replies of an evaluation
+CHOICE = Problem(
+    "commonsenseqa/train/1",
+    "commonsenseqa",
+    "qa",
+    "Where would one keep a kettle?",
+    ("B",),
+    options=("attic", "kitchen", "garden"),
+)
+
+
+def test_a_multiple_choice_is_asked_without_its_options_which_are_near_misses() -> None:
+    cases = [Case(CHOICE, "", False, BARE, BARE)]
+    rng = random.Random(0)
+    (question,) = questions_of(cases, rng)
+    assert (question.problem.answers, question.problem.options) == (("kitchen",), ())
+    assert set(question.options) == {"attic", "garden"}
+    made = free_examples([question], rng)
+    options = [one for one in made if one.category == "option"]
+    assert len(options) == 2
+    assert all("kitchen" not in one.candidate and not one.correct for one in options)
+    assert {one.correct for one in made} == {True, False}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"question": "Which of the following is a kitchen tool?"},
+        {"options": ("attic", "kitchen", "all of these")},
+        {"options": ("attic", "kitchen", "A and B")},
+        {"options": ("attic", "kitchen" * 20, "garden")},
+        {"options": ("Kitchen", "kitchen")},
+    ],
+)
+def test_a_question_that_says_nothing_without_its_options_is_left_out(
+    change: dict[str, Any],
+) -> None:
+    assert without_options(replace(CHOICE, **change)) is None
+
+
+def test_files_of_problems_and_labeled_rows_are_told_apart(tmp_path: Path) -> None:
+    write_problems(tmp_path / "mine_train.jsonl", [CHOICE])
+    labeled = rows(tmp_path / "labeled.jsonl", 0, 2)
+    people, bare = read_training_rows([tmp_path / "mine_train.jsonl", labeled])
+    assert (len(people), [case.problem for case in bare]) == (4, [CHOICE])
+
+
+def evaluation(folder: Path) -> Path:
+    """One reply for each word of the rules, and one of a judge."""
+    sums = Problem("m/1", "math", "math", "6 * 7?", ("42",))
+    lake = Problem("q/1", "open", "qa", "Which lake?", ("Venn",))
+    table = RunTable(folder)
+    replies = [
+        (sums, "42", Verdict(True, "math", "number.equal", "")),
+        (sums, "41", Verdict(False, "math", "number.different", "")),
+        (lake, "It is Venn", Verdict(True, "qa", "qa.equal", "")),
+        (lake, "Mora", Verdict(False, "qa", EXACT_MATCH, "")),
+        (lake, "the Venn", Verdict(True, "llm", "score.right", "")),
+        (lake, "perhaps", Verdict(None, "qa", "qa.unequal", "")),
+    ]
+    for problem in (sums, lake):
+        table.add_problem(problem)
+    for at, (problem, reply, verdict) in enumerate(replies):
+        nobody = Completion((), (), (), "", "stop")
+        run = Rollout(problem.id, at, nobody, Program("", ""), Execution("ok", reply), verdict)
+        table.add(RunRecord.of("direct", run, 2))
+    return folder
+
+
+def test_of_an_evaluation_only_what_the_rules_are_sure_of_is_learned(tmp_path: Path) -> None:
+    _, bare = read_training_rows([evaluation(tmp_path)])
+    assert {(case.candidate, case.correct) for case in bare} == {
+        ("42", True),
+        ("41", False),
+        ("It is Venn", True),
+    }
+    (question,) = questions_of([c for c in bare if c.problem.domain == "qa"], random.Random(0))
+    assert question.right == ("It is Venn",)
+
+
+def test_a_folder_without_replies_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no runs\.jsonl; wanted JSONL of labeled rows") as error:
+        read_training_rows([tmp_path])
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.slow
+async def test_every_source_gives_as_many_right_as_wrong_examples_and_none_drowns_another() -> None:
+    colors = [
+        Problem(f"c/{n}", "colors", "qa", f"Which color has flag {n}?", (f"{LAKES[n % 8]} red",))
+        for n in range(80)
+    ]
+    bare = [Case(problem, "", False, BARE, BARE) for problem in colors]
+    rules = Judge(workers=1)
+    try:
+        sets = await split_sets(many(40), bare, rules, seed=0, limit=120)
+    finally:
+        await rules.aclose()
+    found = Counter((source_name(g.case), g.case.correct) for g in sets.learn)
+    for source in ("labeled, open", "made, open", "made, colors"):
+        assert found[source, True] == found[source, False] > 0
+    assert found["made, open", True] == pytest.approx(found["made, colors", True], abs=1)
+    assert sum(found.values()) <= 120
+
+
+@pytest.mark.parametrize(
+    ("gold", "said"),
+    [
+        ("4 May 1902", "May 4, 1902"),
+        ("May 4, 1902", "1902-05-04"),
+        ("seven", "7"),
+        ("12", "twelve"),
+        ("1,250,000", "1 250 000"),
+        ("135 minutes", "2 hours 15 minutes"),
+        ("$45", "45 dollars"),
+        ("3:45 pm", "15:45"),
+        ("5%", "5 percent"),
+    ],
+)
+def test_a_gold_in_another_notation_has_the_same_value(gold: str, said: str) -> None:
+    assert said in restated(gold)
+    assert gold not in restated(gold)
+
+
+@pytest.mark.parametrize("gold", ["Venn", "the 1890s", "99 May 1902", "1 minutes", "31:99 pm"])
+def test_what_has_one_notation_is_not_restated(gold: str) -> None:
+    assert restated(gold) == []
+
+
+async def test_a_restated_gold_is_never_rejected_by_the_rules() -> None:
+    rules = Judge(workers=1)
+    try:
+        for gold in ("4 May 1902", "seven", "1,250,000", "135 minutes", "$45", "3:45 pm", "5%"):
+            problem = Problem("q", "open", "qa", "What is it?", (gold,))
+            for text in restated(gold):
+                verdict = await rules.grade(problem, text)
+                assert verdict.correct is not False, (gold, text, verdict)
+    finally:
+        await rules.aclose()
+
+
+def test_who_and_whom_are_exchanged() -> None:
+    asked = Problem("q", "open", "qa", "Who taught Plato?", ("Socrates",))
+    made = free_examples([Question(asked)], random.Random(0))
+    turned = [one for one in made if one.category == "turned round"]
+    assert [(one.candidate, one.correct) for one in turned] == [
+        ("Socrates was taught by Plato.", False)
+    ]

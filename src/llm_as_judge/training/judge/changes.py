@@ -1,22 +1,21 @@
-"""Golds changed in one thing, or crossed with another gold, so that they are surely wrong; golds of
-mathematics said otherwise."""
+"""Golds changed in one thing, or crossed with another gold, so that they are surely wrong."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from fractions import Fraction
 
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.wordlists import MONTHS
 from llm_as_judge.types import Problem
 
 _MONTHS = sorted(MONTHS)
-_UNITS = (
-    ("kilometers", "miles"), ("km", "miles"), ("meters", "feet"), ("hours", "minutes"),
-    ("minutes", "hours"), ("years", "months"), ("days", "weeks"), ("million", "billion"),
-    ("thousand", "million"), ("percent", "points"), ("°C", "°F"), ("$", "€"), ("dollars", "pounds"),
-    ("pounds", "kilograms"), ("euros", "dollars"),
+_UNITS = (  # the first that fits: compound ones before their parts
+    ("km/h", "m/s"), ("miles per hour", "miles"), ("meters per second", "meters"), ("mph", "km/h"), ("m^2", "cm^2"),
+    ("square ", "cubic "), ("kilometers", "miles"), ("km", "miles"), ("meters", "feet"), ("hours", "minutes"),
+    ("minutes", "hours"), ("seconds", "minutes"), ("years", "months"), ("months", "years"), ("days", "weeks"),
+    ("weeks", "days"), ("million", "billion"), ("billion", "million"), ("thousand", "million"), ("percent", "points"),
+    ("°C", "°F"), ("$", "€"), ("€", "$"), ("£", "$"), ("dollars", "pounds"), ("pounds", "kilograms"), ("kg", "g"),
+    ("euros", "dollars"), ("liters", "gallons"),
 )  # fmt: skip
 _OPPOSITES = (
     ("north", "south"), ("east", "west"), ("northern", "southern"), ("eastern", "western"),
@@ -25,14 +24,19 @@ _OPPOSITES = (
     ("son", "daughter"), ("king", "queen"), ("old", "new"), ("black", "white"), ("more", "less"),
     ("before", "after"), ("largest", "smallest"), ("highest", "lowest"), ("increase", "decrease"),
 )  # fmt: skip
+_RATE = re.compile(r"\d[\d.,]* ?[A-Za-z]+/[A-Za-z]+")
+"""A unit with a slash."""
 _OTHER_WORD = {one: other for pair in _OPPOSITES for one, other in (pair, pair[::-1])}
 
 
 def changed_golds(problem: Problem, gold: str) -> list[str]:
-    """``gold`` with another number, month, unit, sign or given name, or with a word's opposite."""
-    if problem.domain == "qa" and "/" in gold:  # several answers in one text: the others stay right
+    """``gold`` with another number, month, unit, sign or given name, with a word's opposite, without a sign that
+    decides, as a bound of itself, or with two of its values exchanged."""
+    several = "/" in gold and not _RATE.fullmatch(gold)
+    if problem.domain == "qa" and several:  # answers in one text: the others stay right
         return []
     found = [*_other_number(gold), *_other_month(gold), *_other_unit(gold), *_opposite(gold)]
+    found += [*_without_mark(gold), *_bounds(gold), *_exchanged(gold)]
     if problem.domain == "math":
         found += _other_sign(gold)
     else:
@@ -115,16 +119,39 @@ def _other_name(gold: str) -> list[str]:
     return [f"{other} {names[1]}"]
 
 
-def restated_math(gold: str) -> Sequence[str]:
-    """The gold in other notations: not simplified, as a decimal, as a calculation's end, in a box."""
-    found = [f"So the value is ${gold}$.", f"\\boxed{{{gold}}}", f"x = {gold}"]
-    number = parse_number(gold)
-    if number is not None and not number.unit:
-        value = Fraction(number.value)
-        if value.denominator == 1:
-            found.append(f"{value.numerator}.00")
-        else:
-            found.append(f"\\frac{{{2 * value.numerator}}}{{{2 * value.denominator}}}")
-        if value.denominator in (2, 4, 5, 8, 10, 20, 25):
-            found.append(str(float(value)))
-    return found
+_DECIDING = (
+    (re.compile(r"(?<=\d)\.(?=\d)"), ""),  # 3.14 and 314
+    (re.compile(r"^[-\u2212](?=\d)"), ""),
+    (re.compile(r"(?<=\d)\s?(?:%|percent\b)"), ""),
+    (re.compile(r"^([A-F])\+$"), r"\1-"),
+    (re.compile(r"^([A-Z])(?:\+\+|#)$"), r"\1"),
+)
+
+
+def _without_mark(gold: str) -> list[str]:
+    return [mark.sub(other, gold) for mark, other in _DECIDING if mark.search(gold)]
+
+
+def _bounds(gold: str) -> list[str]:
+    if re.fullmatch(r"\d[\d,.]*", gold) is None:
+        return []
+    return [
+        f"at least {gold}",
+        f"about {gold}",
+        f"more than {gold}",
+        f">= {gold}",
+        f"{gold} or more",
+    ]
+
+
+def _exchanged(gold: str) -> list[str]:
+    """Named values, a ratio, or the ends of a pair in the other order: "x=2, y=3" becomes "x=3, y=2"."""
+    named = re.fullmatch(r"(\w+\s*=\s*)([^,=]+)(,\s*|\s+and\s+)(\w+\s*=\s*)([^,=]+)", gold)
+    if named is not None and named[2] != named[5]:
+        return [f"{named[1]}{named[5]}{named[3]}{named[4]}{named[2]}"]
+    pair = re.fullmatch(r"(\(?)(-?\d+)(\s*[:,]\s*|\s+to\s+)(-?\d+)(\)?)", gold)
+    if pair is None or pair[2] == pair[4] or bool(pair[1]) is not bool(pair[5]):
+        return []
+    if "," in pair[3] and not pair[1]:  # a list in any order, or thousands
+        return []
+    return [f"{pair[1]}{pair[4]}{pair[3]}{pair[2]}{pair[5]}"]

@@ -2,9 +2,9 @@
 
 A row with a label is an example as it is. A question with its reference alone is enough for free
 examples: each writer below makes answers that are surely wrong (another question's gold, one number
-or date further, one word of the gold with a word of another, the gold denied, hedged or among others,
-named beside another answer, a part of it, every family of the audit's attacks and of families.yaml) or surely right
-(the gold restated, another accepted spelling). A mistake of a judge is answered by a family here, never by a
+or date further, one word of the gold with a word of another, another option of its multiple choice, the gold denied,
+hedged or among others, named beside another answer, in another role, a part of it, every family of the audit's attacks
+and of families.yaml) or surely right (the gold in another notation, another accepted spelling). A mistake of a judge is answered by a family here, never by a
 pattern in the rules.
 """
 
@@ -14,7 +14,7 @@ import functools
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
 
 import yaml
@@ -25,11 +25,9 @@ from llm_as_judge.audit.seeds import Seed
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.grading.wordlists import MONTHS, tokens
-from llm_as_judge.training.judge.changes import changed_golds, crossed_golds, restated_math
-from llm_as_judge.types import Problem
-
-_FEW = 3
-"""Wrong golds that a question is shown with."""
+from llm_as_judge.training.judge.changes import changed_golds
+from llm_as_judge.training.judge.notation import restated, restated_math
+from llm_as_judge.training.judge.questions import Question
 
 
 class Families(BaseModel):
@@ -39,6 +37,7 @@ class Families(BaseModel):
 
     wrong: dict[str, tuple[str, ...]]
     right: dict[str, tuple[str, ...]]
+    partly: tuple[str, ...]
     other_word: tuple[tuple[str, ...], ...]
 
 
@@ -47,86 +46,6 @@ def families() -> Families:
     """Wordings of made replies, by family."""
     file = resources.files("llm_as_judge.training.judge") / "families.yaml"
     return Families.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question with what is known of its answers."""
-
-    problem: Problem
-    right: tuple[str, ...] = ()
-    """Replies that were labeled right."""
-    wrong: tuple[str, ...] = ()
-    """Replies that were labeled wrong, and golds of other questions."""
-    near: tuple[str, ...] = ()
-    """The gold with one word from the gold of another question."""
-
-
-def questions_of(cases: Sequence[Case], rng: random.Random) -> list[Question]:
-    """One question for each different one, with golds of others as wrong answers."""
-    groups: dict[str, list[Case]] = {}
-    for case in cases:
-        if case.problem.domain != "code" and not case.problem.options:
-            groups.setdefault(case.problem.question, []).append(case)
-    problems = [_single_golds(group[0].problem) for group in groups.values()]
-    found = []
-    for problem, group in zip(problems, groups.values(), strict=True):
-        others = _others(problem, problems, rng)
-        near = _near(problem, problems, rng)
-        replies = {label: _replies(group, label) for label in (True, False)}
-        found.append(Question(problem, replies[True], (*replies[False], *others), near))
-    return found
-
-
-def _single_golds(problem: Problem) -> Problem:
-    """Without the text that only lists its other accepted answers between slashes."""
-    golds = problem.answers
-    known = {gold.strip() for gold in golds}
-    single = [g for g in golds if "/" not in g or {part.strip() for part in g.split("/")} - known]
-    return replace(problem, answers=tuple(single))
-
-
-def _replies(group: Sequence[Case], label: bool) -> tuple[str, ...]:
-    texts = (case.candidate for case in group if case.correct is label and case.candidate.strip())
-    return tuple(dict.fromkeys(texts))
-
-
-def _others(problem: Problem, problems: Sequence[Problem], rng: random.Random) -> tuple[str, ...]:
-    """Golds of other questions that are no gold here; of the same kind where chance finds one."""
-    if len(problems) < 2:
-        return ()
-    own = {normalize_answer(gold) for gold in problem.answers}
-    kind = _kind(problem)
-    drawn = [rng.choice(problems) for _ in range(60)]
-    drawn = [p for p in drawn if p.domain == problem.domain and p.answers]
-    drawn.sort(key=lambda p: _kind(p) != kind)
-    golds = (rng.choice(p.answers[:3]) for p in drawn)
-    apart = [gold for gold in golds if not _overlap(normalize_answer(gold), own)]
-    return tuple(dict.fromkeys(apart))[:_FEW]
-
-
-def _near(problem: Problem, problems: Sequence[Problem], rng: random.Random) -> tuple[str, ...]:
-    """The gold crossed with those of other questions, of the same kind where chance finds them."""
-    if problem.domain != "qa" or not problem.answers:
-        return ()
-    own = {normalize_answer(gold) for gold in problem.answers}
-    drawn = [rng.choice(problems) for _ in range(120)]
-    drawn = [p for p in drawn if p.domain == "qa" and p.answers]
-    drawn.sort(key=lambda p: _kind(p) != _kind(problem))
-    golds = [p.answers[0] for p in drawn]
-    crossed = [text for gold in golds for text in crossed_golds(problem.answers[0], gold)]
-    apart = [text for text in crossed if normalize_answer(text) not in own]
-    return tuple(dict.fromkeys(apart))[:_FEW]
-
-
-def _overlap(gold: str, own: set[str]) -> bool:
-    return not gold or any(gold in one or one in gold for one in own)
-
-
-def _kind(problem: Problem) -> str:
-    gold = problem.answers[0] if problem.answers else ""
-    first = (problem.question.split() or [""])[0].casefold()
-    return f"{first if problem.domain == 'qa' else ''} {any(c.isdigit() for c in gold)}"
 
 
 # ------------------------------------------------------------------------------------- free labels
@@ -204,6 +123,38 @@ def _denied(question: Question, rng: random.Random) -> Sequence[str]:
             if verb in reply:
                 return [reply.replace(verb, f"{verb}not ", 1)]
     return ()
+
+
+def _option(question: Question, rng: random.Random) -> Sequence[str]:
+    """Other options of the multiple choice, alone and in a sentence."""
+    drawn = rng.sample(question.options, min(2, len(question.options)))
+    frames = ("{}", "It is {}.", "The answer is {}.", "That would be {}.")
+    return [rng.choice(frames).format(text) for text in drawn]
+
+
+_DID = {
+    "wrote": "written", "taught": "taught", "beat": "beaten", "led": "led", "built": "built", "made": "made", "won": "won",
+    "sang": "sung", "drew": "drawn", "shot": "shot", "bought": "bought", "sold": "sold", "found": "found", "held": "held",
+}  # fmt: skip
+_WHO_DID = re.compile(
+    rf"who (?P<verb>\w+ed|{'|'.join(_DID)}) (?P<whom>[^,?]{{3,60}})\??", re.IGNORECASE
+)
+
+
+def _turned_round(question: Question, rng: random.Random) -> Sequence[str]:
+    """Who did it and to whom, exchanged: "Socrates was taught by Plato" for who taught Plato."""
+    asked = _WHO_DID.fullmatch(question.problem.question.strip())
+    golds = question.problem.answers
+    if asked is None or not golds:
+        return ()
+    verb = _DID.get(asked["verb"].casefold(), asked["verb"])
+    return [f"{golds[0]} was {verb} by {asked['whom']}."]
+
+
+def _partly(question: Question, rng: random.Random) -> Sequence[str]:
+    """Neither yes nor no, where yes is wanted."""
+    gold = normalize_answer(question.problem.answers[0]) if question.problem.answers else ""
+    return [rng.choice(families().partly)] if gold == "yes" else ()
 
 
 def _joined(question: Question, rng: random.Random) -> Sequence[str]:
@@ -287,7 +238,8 @@ def _restated(question: Question, rng: random.Random) -> Sequence[str]:
     problem = question.problem
     if not problem.answers:
         return (rng.choice(["unanswerable", "The passage does not say.", "No answer is given."]),)
-    return restated_math(problem.answers[0]) if problem.domain == "math" else ()
+    gold = problem.answers[0]
+    return restated_math(gold) if problem.domain == "math" else restated(gold)
 
 
 def _alias(question: Question, rng: random.Random) -> Sequence[str]:
@@ -305,6 +257,9 @@ WRITERS: Mapping[str, tuple[bool, Writer]] = {
     "near miss in a reply": (False, _near_reply),
     "verb denied": (False, _denied),
     "joined": (False, _joined),
+    "option": (False, _option),
+    "turned round": (False, _turned_round),
+    "partly": (False, _partly),
     "other word": (False, _other_word),
     "less exact": (False, _less_exact),
     "part": (False, _part),

@@ -11,7 +11,8 @@ from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.feature_model import Example, FeatureModel, fitted, with_thresholds
 from llm_as_judge.judge.features import features
-from llm_as_judge.training.judge.examples import free_examples, questions_of
+from llm_as_judge.training.judge.examples import free_examples
+from llm_as_judge.training.judge.questions import questions_of
 from llm_as_judge.training.judge.rows import graded_by_rules, is_for_calibration, without_duplicates
 
 
@@ -30,24 +31,31 @@ async def learn_features(
     """
     rows, _, _ = without_duplicates(labeled)
     sides: dict[bool, list[Case]] = {True: [], False: []}
-    for case in (case for case in rows if _has_features(case)):
+    for case in (case for case in rows if has_features(case)):
         sides[is_for_calibration(case, seed)].append(case)
     learned = sides[False]
-    others = [case for case in bare if _has_features(case) and not is_for_calibration(case, seed)]
+    others = [case for case in bare if has_features(case) and not is_for_calibration(case, seed)]
     rng = random.Random(seed)
     made = free_examples(questions_of([*learned, *others], rng), rng)
     made = rng.sample(made, min(len(made), max(len(learned), len(others))))
     if not learned and not made:
         raise DataError("no row with domain qa and a reference; features are those of texts")
     graded = await graded_by_rules(sides[True], rules)
-    model = fitted([*map(_example, learned), *map(_example, made)])
-    return with_thresholds(model, [_example(one.case) for one in graded if one.open], precision)
+    model = fitted([*map(as_example, learned), *map(as_example, made)])
+    return with_thresholds(model, [as_example(one.case) for one in graded if one.open], precision)
 
 
-def _has_features(case: Case) -> bool:
-    return case.problem.domain == "qa" and bool(case.problem.answers) and not case.problem.options
+def has_features(case: Case) -> bool:
+    """Whether it asks for a text. Of a multiple choice only what is made of it, which is shown no option."""
+    problem = case.problem
+    return (
+        problem.domain == "qa"
+        and bool(problem.answers)
+        and not (problem.options and case.candidate)
+    )
 
 
-def _example(case: Case) -> Example:
+def as_example(case: Case) -> Example:
+    """Its features, of the answer that a judge is asked about."""
     text = declared_answer(clean(case.candidate), one_sentence=False).text
     return Example(features(case.problem, text), case.correct, case.category != "labeled")

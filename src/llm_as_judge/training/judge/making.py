@@ -21,7 +21,12 @@ from llm_as_judge.judge.calibration import (
     risk_coverage,
 )
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.feature_model import FeatureModel, write_features
+from llm_as_judge.judge.feature_model import (
+    FEATURES_FILE,
+    FeatureModel,
+    read_features,
+    write_features,
+)
 from llm_as_judge.judge.judge_file import (
     JUDGE_FILE,
     QUESTIONS,
@@ -35,6 +40,8 @@ from llm_as_judge.policy.adapter import CONFIG, WEIGHTS, AdapterSpec
 from llm_as_judge.policy.checkpoint import latest_checkpoint, save_half
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.training.judge.card import judge_card
+from llm_as_judge.training.judge.gate import Gate, by_features, choose_gate, gated, without_gate
 from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
 from llm_as_judge.training.judge.lexical import learn_features
 from llm_as_judge.training.judge.rows import (
@@ -48,6 +55,7 @@ from llm_as_judge.training.judge.rows import (
     split_sets,
     without_duplicates,
 )
+from llm_as_judge.training.judge.sources import LABELED
 from llm_as_judge.types import Problem, from_json
 
 PRECISION = 0.97
@@ -76,7 +84,7 @@ async def train_judge(
     begun: Callable[[Sets, JudgeLearner], None],
     told: Callable[[StepReport], None],
     scoring: Callable[[int, int], None],
-) -> JudgeFile:
+) -> tuple[JudgeFile, Gate | None]:
     """Trains, then chooses thresholds on the questions kept apart; goes on where it was broken off.
 
     Args:
@@ -84,6 +92,8 @@ async def train_judge(
         begun: called with the examples before the first step.
         told: called after every step.
         scoring: called with (done, all) of the answers scored for the thresholds.
+    Returns:
+        What was made, and whether lexical features stand before it; None where no row asks for a text.
     Raises:
         DataError: rows are broken, too few, or of one label.
         ModelError: weights, or a training of other rows in the folder.
@@ -93,11 +103,11 @@ async def train_judge(
     rules = Judge()
     try:
         sets = await split_sets(labeled, bare, rules, seed=options.seed, limit=limit)
+        features = None
         if any(case.problem.domain == "qa" for case in labeled):
-            model = await learn_features(
+            features = await learn_features(
                 labeled, bare, rules, seed=options.seed, precision=precision
             )
-            write_features(place.folder, model)
     finally:
         await rules.aclose()
     cases = [graded.case for graded in sets.learn]
@@ -132,7 +142,23 @@ async def train_judge(
         rows = scored_rows(sets.calibrate, scorer.log_odds, scoring)
     finally:
         scorer.close()
-    return _calibrated(place.folder, made, rows, precision)
+    gate = None
+    if features is not None:
+        gate = choose_gate(features, rows, sets.calibrate, precision)
+        features = features if gate.on else without_gate(features)
+    keep_features(place.folder, features)
+    if features is not None:
+        rows = gated(rows, by_features(sets.calibrate, features), features.accept)
+    return _calibrated(place.folder, made, rows, precision), gate
+
+
+def keep_features(folder: Path, model: FeatureModel | None) -> None:
+    """Writes the model; None: the folder has none, also where an earlier training left one."""
+    if model is not None:
+        write_features(folder, model)
+        return
+    with output_errors(folder / FEATURES_FILE):
+        (folder / FEATURES_FILE).unlink(missing_ok=True)
 
 
 def _new_policy(place: Place, spec: AdapterSpec, options: LearnOptions) -> Policy:
@@ -186,6 +212,8 @@ async def calibrate_on_rows(
         rows = scored_rows(graded, scorer.log_odds, scoring)
     finally:
         scorer.close()
+    if (features := read_features(place.folder)) is not None:
+        rows = gated(rows, by_features(graded, features), features.accept)
     return _calibrated(place.folder, made, rows, precision)
 
 
@@ -345,67 +373,14 @@ def _with_scores(graded: Sequence[Graded], log_odds: Sequence[float | None]) -> 
         log_odds: of the open ones, in their order.
     """
     scores = iter(log_odds)
-    by_people = {g.case.problem.domain for g in graded if g.case.category == "labeled"}
+    by_people = {g.case.problem.domain for g in graded if g.case.category == LABELED}
     return [
         Scored(
             part_of(g.case.problem, g.case.candidate),
             g.case.correct,
             None if g.open else g.verdict.correct,
             next(scores) if g.open else None,
-            g.case.category != "labeled" and g.case.problem.domain in by_people,
+            g.case.category != LABELED and g.case.problem.domain in by_people,
         )
         for g in graded
     ]
-
-
-_CELLS = ("accepted right", "accepted wrong", "rejected right", "rejected wrong", "abstained")
-
-
-def kept_figures(rows: Sequence[Scored], judge: JudgeFile) -> dict[str, dict[str, int]]:
-    """Domain -> what the thresholds do to the rows that they were chosen on, by what was right."""
-    found: dict[str, dict[str, int]] = {}
-    for domain, thresholds in judge.thresholds.items():
-        cells = dict.fromkeys(_CELLS, 0)
-        for row in rows:
-            if row.domain != domain or row.log_odds is None or row.made:
-                continue
-            said = thresholds.verdict(row.log_odds)
-            word = {True: "accepted", False: "rejected"}.get(said) if said is not None else None
-            label = "right" if row.correct else "wrong"
-            cells[f"{word} {label}" if word else "abstained"] += 1
-        found[domain] = cells
-    return found
-
-
-def judge_card(judge: JudgeFile, rows: Sequence[Scored]) -> str:
-    """README.md of the folder."""
-    layers = f", its first {judge.layers} layers" if judge.layers else ""
-    kind = "Thresholds for" if judge.endpoint else "LoRA adapter on"
-    lines = [
-        "# A judge of answers",
-        "",
-        f"{kind} {judge.base}{layers}. It reads a question, a reference answer and a candidate, and",
-        "says by the log-odds of two tokens whether they agree. LLM-as-Judge uses it: `judge.kind: scoring`.",
-        "",
-        "## What it learned from",
-        "",
-        *(f"- {name}: {count}" for name, count in judge.examples.items()),
-        f"- seed {judge.seed}, examples with SHA-256 {judge.data_sha256}",
-        "",
-        f"## Thresholds, lower bound of precision {judge.precision}",
-        "",
-        f"| domain | accept from | reject to | {' | '.join(_CELLS)} |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for domain, cells in kept_figures(rows, judge).items():
-        limits = judge.thresholds[domain]
-        shown = [
-            "-" if value is None else f"{value:.2f}" for value in (limits.accept, limits.reject)
-        ]
-        lines.append(f"| {domain} | {' | '.join([*shown, *map(str, cells.values())])} |")
-    lines += [
-        "",
-        "Counts are of the answers that the rules left open among the rows kept apart for the thresholds.",
-        "Before it may train a policy it must pass `llm-as-judge judge audit`.",
-    ]
-    return "\n".join(lines) + "\n"

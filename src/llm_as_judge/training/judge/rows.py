@@ -1,7 +1,7 @@
 """Rows in, two sets of examples out: one to learn from, one to choose thresholds on.
 
-    labeled rows ─► questions apart ─► learn      people's labels + made answers, balanced
-                                   └► calibrate   people's labels, or made answers where a domain has none
+    labeled rows ─► questions apart ─► learn      people's labels + made answers, balanced by source
+    problems     ─┘                └► calibrate   people's labels, or made answers where a domain has none
 
 No question stands on both sides. What the rules decide never reaches a judge, so most examples are
 answers that they leave open; a few of the others are kept, since a judge must know plain cases, too.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,16 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.grading.extract import plain
 from llm_as_judge.judge.cascade import EXACT_MATCH, Judge
 from llm_as_judge.judge.rows import AnswerRow, read_answer, read_rows
-from llm_as_judge.training.judge.examples import free_examples, questions_of
+from llm_as_judge.training.judge.examples import free_examples
+from llm_as_judge.training.judge.questions import questions_of
+from llm_as_judge.training.judge.sources import (
+    BARE,
+    LABELED,
+    REPLY,
+    holds_problems,
+    problems_of,
+    replies_of,
+)
 from llm_as_judge.types import Verdict
 
 CALIBRATION_SHARE = 0.25
@@ -31,8 +40,6 @@ _DECIDED_KEPT = 0.08
 """Share of the answers that rules decide which is learned all the same."""
 _REJECTED_KEPT = 1.0
 """The same of labeled answers that they reject: real mistakes are rare among what they leave open."""
-_LEAST_SHARE = 0.1
-"""Of a domain among all that is learned."""
 MOST_CALIBRATED = 800
 """Answers that the judge must score to choose thresholds; more are sampled."""
 MOST_MADE = 600
@@ -63,7 +70,8 @@ class Sets:
 
 
 def read_training_rows(paths: Sequence[Path]) -> tuple[list[Case], list[Case]]:
-    """Labeled rows, and rows without candidate and label, which give made answers alone.
+    """Labeled rows, and what gives made answers: rows without candidate and label, files of problems, and
+    folders of an evaluation, whose replies the rules label.
 
     Raises:
         DataError: a row is broken, is code, or has one of candidate and ``correct`` alone; nothing there.
@@ -71,8 +79,13 @@ def read_training_rows(paths: Sequence[Path]) -> tuple[list[Case], list[Case]]:
     labeled: list[Case] = []
     bare: list[Case] = []
     for path in paths:
-        for case, has_label in read_rows(path, _training_row):
-            (labeled if has_label else bare).append(case)
+        if path.is_dir():
+            bare += replies_of(path)
+        elif holds_problems(path):
+            bare += problems_of(path)
+        else:
+            for case, has_label in read_rows(path, _training_row):
+                (labeled if has_label else bare).append(case)
     return labeled, bare
 
 
@@ -87,9 +100,9 @@ def _training_row(row: AnswerRow) -> tuple[Case, bool]:
     if answer.problem.domain == "code":
         raise DataError("a code row: hidden tests alone decide on code")
     source = str(row.get("source") or "labeled")
-    return Case(
-        answer.problem, answer.candidate, bool(row.get("correct")), source, "labeled"
-    ), has_label
+    category = LABELED if has_label else BARE
+    correct = bool(row.get("correct"))
+    return Case(answer.problem, answer.candidate, correct, source, category), has_label
 
 
 def require_learnable(labeled: Sequence[Case], place: str) -> None:
@@ -144,6 +157,7 @@ async def split_sets(
     """Balanced examples to learn from, and those to calibrate on.
 
     Args:
+        bare: see :func:`read_training_rows`.
         limit: examples to learn from at most; None = all.
     Raises:
         DataError: too few rows or one label alone.
@@ -154,27 +168,45 @@ async def split_sets(
     for case in [*rows, *bare]:
         sides[is_for_calibration(case, seed)].append(case)
     given = {id(case) for case in rows}
-    made = {side: _made(cases, seed + side) for side, cases in sides.items()}
     people = {side: [c for c in cases if id(c) in given] for side, cases in sides.items()}
+    replies = [case for case in sides[False] if case.category == REPLY]
     have_labels = {case.problem.domain for case in rows}
-    also = [case for case in made[True] if case.problem.domain not in have_labels]
-    learn = await graded_by_rules([*people[False], *made[False]], rules)
+    without = [case for case in sides[True] if case.problem.domain not in have_labels]
+    made = _made(sides[False], seed)
+    draw = _Draw([*people[False], *replies, *made], rules, random.Random(seed))
+    chosen = await draw.balanced(limit)
+    also = _some(_made(without, seed + 1), seed)
     calibrate = _sampled(await graded_by_rules([*people[True], *also], rules), random.Random(seed))
     calibrate += await made_wrong(people[True], rules, seed)
-    chosen = _balanced(learn, random.Random(seed), limit)
-    counts |= {
-        f"learned, {name}": n
-        for name, n in sorted(Counter(g.case.category for g in chosen).items())
-    }
+    counts |= _counts(chosen)
     counts["calibrated on"] = len(calibrate)
     return Sets(tuple(chosen), tuple(calibrate), counts)
 
 
+def _counts(chosen: Sequence[Graded]) -> dict[str, int]:
+    """Of the examples by family, and by source and label."""
+    families = Counter(f"learned, {g.case.category}" for g in chosen)
+    sources = Counter(
+        f"{source_name(g.case)}, {'right' if g.case.correct else 'wrong'}" for g in chosen
+    )
+    return {name: n for found in (families, sources) for name, n in sorted(found.items())}
+
+
+def source_name(case: Case) -> str:
+    """Whether people labeled it, and of which set it is."""
+    return f"{'labeled' if case.category == LABELED else 'made'}, {case.problem.dataset}"
+
+
 async def made_wrong(cases: Sequence[Case], rules: Judge, seed: int) -> list[Graded]:
     """Wrong answers made of these questions that the rules leave open, a seeded sample: they bound thresholds."""
-    made = [case for case in _made(cases, seed) if not case.correct]
+    made = _some([case for case in _made(cases, seed) if not case.correct], seed)
     reaching = [graded for graded in await graded_by_rules(made, rules) if graded.open]
-    return random.Random(seed).sample(reaching, min(MOST_MADE, len(reaching)))
+    return reaching[:MOST_MADE]
+
+
+def _some(made: Sequence[Case], seed: int) -> list[Case]:
+    """A seeded sample in random order: some more than are wanted, of which the rules decide a part."""
+    return random.Random(seed).sample(made, min(3 * MOST_MADE, len(made)))
 
 
 def _made(cases: Sequence[Case], seed: int) -> list[Case]:
@@ -187,35 +219,66 @@ async def graded_by_rules(cases: Sequence[Case], rules: Judge) -> list[Graded]:
     return [Graded(case, await rules.grade(case.problem, case.candidate)) for case in cases]
 
 
+class _Draw:
+    """Examples drawn source by source, each graded only when its turn comes."""
+
+    def __init__(self, cases: Sequence[Case], rules: Judge, rng: random.Random) -> None:
+        self._rules, self._rng = rules, rng
+        questions = sorted({question_key(case) for case in cases})
+        place = {key: at for at, key in enumerate(rng.sample(questions, len(questions)))}
+        sides: dict[tuple[str, bool], list[Case]] = {}
+        # questions are taken whole: their answers share the computation of what stands before them
+        for case in sorted(cases, key=lambda case: place[question_key(case)]):
+            sides.setdefault((source_name(case), case.correct), []).append(case)
+        self._waiting = {key: deque(_in_turn(side)) for key, side in sides.items()}
+        self._chosen: dict[tuple[str, bool], list[Graded]] = {key: [] for key in sides}
+
+    async def balanced(self, limit: int | None) -> list[Graded]:
+        """As many right as wrong ones of every source; half of all with people's labels, where there are so many,
+        and the other sources alike."""
+        active = sorted({group for group, _ in self._waiting})
+        taken: Counter[str] = Counter()
+        pairs = sum(map(len, self._waiting.values())) if limit is None else limit // 2
+        while active and (left := pairs - taken.total()) > 0:
+            made = max(1, sum(group.startswith("made") for group in active))
+            weights = {group: 1 if group.startswith("made") else made for group in active}
+            for group in list(active):
+                part = max(1, left * weights[group] // sum(weights.values()))
+                wanted = taken[group] + min(part, pairs - taken.total())
+                both = [await self._reach(group, label, wanted) for label in (True, False)]
+                taken[group] = min(wanted, *both)
+                if taken[group] < wanted:
+                    active.remove(group)
+        found = [g for key, side in self._chosen.items() for g in side[: taken[key[0]]]]
+        self._rng.shuffle(found)
+        return found
+
+    async def _reach(self, group: str, label: bool, wanted: int) -> int:
+        """How many there are, once as many as wanted have been drawn or none waits."""
+        waiting, chosen = self._waiting.get((group, label)), self._chosen.get((group, label), [])
+        while waiting and len(chosen) < wanted:
+            (graded,) = await graded_by_rules([waiting.popleft()], self._rules)
+            if _kept(graded, self._rng):
+                chosen.append(graded)
+        return len(chosen)
+
+
 def _kept(graded: Graded, rng: random.Random) -> bool:
     if graded.open:
         return True
-    real = graded.case.category == "labeled" and graded.verdict.correct is False
+    real = graded.case.category == LABELED and graded.verdict.correct is False
     return rng.random() < (_REJECTED_KEPT if real else _DECIDED_KEPT)
 
 
-def _balanced(examples: Sequence[Graded], rng: random.Random, limit: int | None) -> list[Graded]:
-    """As many right as wrong in every domain; domains by what the rules leave open in them.
-
-    Where not all are wanted, questions are taken whole: their answers share the computation of what
-    stands before them.
-    """
-    questions = sorted({question_key(g.case) for g in examples})
-    place = {key: at for at, key in enumerate(rng.sample(questions, len(questions)))}
-    kept = [g for g in examples if _kept(g, rng)]
-    kept.sort(key=lambda g: place[question_key(g.case)])
-    reaching = Counter(g.case.problem.domain for g in kept if g.open)
-    chosen: list[Graded] = []
-    for domain in sorted({g.case.problem.domain for g in kept}):
-        mine = [g for g in kept if g.case.problem.domain == domain]
-        sides = [_mixed([g for g in mine if g.case.correct is label]) for label in (True, False)]
-        most = min(map(len, sides))
-        share = max(_LEAST_SHARE, reaching[domain] / max(1, reaching.total()))
-        if limit is not None:
-            most = min(most, round(share * limit / 2))
-        chosen += [g for side in sides for g in side[:most]]
-    rng.shuffle(chosen)
-    return chosen
+def _in_turn(cases: Sequence[Case]) -> list[Case]:
+    """Family by family."""
+    families: dict[str, deque[Case]] = {}
+    for case in cases:
+        families.setdefault(case.category, deque()).append(case)
+    found: list[Case] = []
+    while any(families.values()):
+        found += [group.popleft() for group in families.values() if group]
+    return found
 
 
 def _sampled(graded: Sequence[Graded], rng: random.Random) -> list[Graded]:
@@ -226,21 +289,3 @@ def _sampled(graded: Sequence[Graded], rng: random.Random) -> list[Graded]:
     room, reaching = MOST_CALIBRATED - sum(g.open for g in wrong), sum(g.open for g in right)
     share = min(1.0, max(MOST_CALIBRATED / 4, room) / max(1, reaching))
     return [*wrong, *rng.sample(right, round(len(right) * share))]
-
-
-def _mixed(examples: Sequence[Graded]) -> list[Graded]:
-    """People's labels first, and as many made ones among them at most, family by family."""
-    people = [g for g in examples if g.case.category == "labeled"]
-    families: dict[str, list[Graded]] = {}
-    for g in examples:
-        if g.case.category != "labeled":
-            families.setdefault(g.case.category, []).append(g)
-    made: list[Graded] = []
-    while any(families.values()):
-        made += [group.pop(0) for group in families.values() if group]
-    if not people:
-        return made
-    found: list[Graded] = []
-    for at in range(max(len(people), len(made))):
-        found += people[at : at + 1] + made[at : at + 1]
-    return found

@@ -1,0 +1,126 @@
+"""Questions with what is known of their answers: replies with labels, golds of others, near misses, other options."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from llm_as_judge.audit.attacks import Case
+from llm_as_judge.grading.squad import normalize_answer
+from llm_as_judge.training.judge.changes import crossed_golds
+from llm_as_judge.training.judge.sources import BARE, without_options
+from llm_as_judge.types import Problem
+
+_FEW = 3
+"""Wrong golds that a question is shown with."""
+MOST_OF_A_SET = 800
+"""Questions without a labeled reply that answers are made of, of each data set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with what is known of its answers."""
+
+    problem: Problem
+    right: tuple[str, ...] = ()
+    """Replies that were labeled right."""
+    wrong: tuple[str, ...] = ()
+    """Replies that were labeled wrong, and golds of other questions."""
+    near: tuple[str, ...] = ()
+    """The gold with one word from the gold of another question."""
+    options: tuple[str, ...] = ()
+    """The other options of a multiple choice."""
+
+
+def questions_of(cases: Sequence[Case], rng: random.Random) -> list[Question]:
+    """One question for each different one, with golds of others and other options as wrong answers."""
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        if case.problem.domain != "code":
+            groups.setdefault(case.problem.question, []).append(case)
+    shown = [
+        (problem, options, group)
+        for group in _sampled(list(groups.values()), rng)
+        for problem, options in _without_options(group[0].problem)
+    ]
+    problems = [problem for problem, _, _ in shown]
+    found = []
+    for problem, options, group in shown:
+        others = _others(problem, problems, rng)
+        near = _near(problem, problems, rng)
+        right, wrong = ((_replies(group, label) if not options else ()) for label in (True, False))
+        found.append(Question(problem, right, (*wrong, *options, *others), near, options))
+    return found
+
+
+def _sampled(groups: Sequence[list[Case]], rng: random.Random) -> list[list[Case]]:
+    """All questions with a labeled reply, and a seeded sample of each set's others."""
+    bare: dict[str, list[list[Case]]] = {}
+    for group in groups:
+        if all(case.category == BARE for case in group):
+            bare.setdefault(group[0].problem.dataset, []).append(group)
+    taken = {
+        id(group)
+        for mine in bare.values()
+        for group in rng.sample(mine, min(MOST_OF_A_SET, len(mine)))
+    }
+    return [g for g in groups if id(g) in taken or any(case.category != BARE for case in g)]
+
+
+def _without_options(problem: Problem) -> list[tuple[Problem, tuple[str, ...]]]:
+    if not problem.options:
+        return [(_single_golds(problem), ())]
+    found = without_options(problem)
+    return [] if found is None else [found]
+
+
+def _single_golds(problem: Problem) -> Problem:
+    """Without the text that only lists its other accepted answers between slashes."""
+    golds = problem.answers
+    known = {gold.strip() for gold in golds}
+    single = [g for g in golds if "/" not in g or {part.strip() for part in g.split("/")} - known]
+    return replace(problem, answers=tuple(single))
+
+
+def _replies(group: Sequence[Case], label: bool) -> tuple[str, ...]:
+    texts = (case.candidate for case in group if case.correct is label and case.candidate.strip())
+    return tuple(dict.fromkeys(texts))
+
+
+def _others(problem: Problem, problems: Sequence[Problem], rng: random.Random) -> tuple[str, ...]:
+    """Golds of other questions that are no gold here; of the same kind where chance finds one."""
+    if len(problems) < 2:
+        return ()
+    own = {normalize_answer(gold) for gold in problem.answers}
+    kind = _kind(problem)
+    drawn = [rng.choice(problems) for _ in range(60)]
+    drawn = [p for p in drawn if p.domain == problem.domain and p.answers]
+    drawn.sort(key=lambda p: _kind(p) != kind)
+    golds = (rng.choice(p.answers[:3]) for p in drawn)
+    apart = [gold for gold in golds if not _overlap(normalize_answer(gold), own)]
+    return tuple(dict.fromkeys(apart))[:_FEW]
+
+
+def _near(problem: Problem, problems: Sequence[Problem], rng: random.Random) -> tuple[str, ...]:
+    """The gold crossed with those of other questions, of the same kind where chance finds them."""
+    if problem.domain != "qa" or not problem.answers:
+        return ()
+    own = {normalize_answer(gold) for gold in problem.answers}
+    drawn = [rng.choice(problems) for _ in range(120)]
+    drawn = [p for p in drawn if p.domain == "qa" and p.answers]
+    drawn.sort(key=lambda p: _kind(p) != _kind(problem))
+    golds = [p.answers[0] for p in drawn]
+    crossed = [text for gold in golds for text in crossed_golds(problem.answers[0], gold)]
+    apart = [text for text in crossed if normalize_answer(text) not in own]
+    return tuple(dict.fromkeys(apart))[:_FEW]
+
+
+def _overlap(gold: str, own: set[str]) -> bool:
+    return not gold or any(gold in one or one in gold for one in own)
+
+
+def _kind(problem: Problem) -> str:
+    gold = problem.answers[0] if problem.answers else ""
+    first = (problem.question.split() or [""])[0].casefold()
+    return f"{first if problem.domain == 'qa' else ''} {any(c.isdigit() for c in gold)}"

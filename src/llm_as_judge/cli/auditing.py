@@ -54,7 +54,7 @@ def audit(
                 own=own,
                 attack_numbers=attack_numbers,
                 sample=sample,
-                tries=search,
+                tries=search if sample is None else round(search * sample),
                 runs=runs,
                 progress=_AuditPace(len(runs.runs), settings),
             )

@@ -69,8 +69,7 @@ def test_the_file_is_found_by_every_verb_and_lies_over_the_shipped_profile(verb:
         == shipped.training.loss_type
         != load_config("training").training.loss_type
     )
-    alone = ("--set", "executor.model=scripted", "--set", "judge.kind=rules")
-    code, out, err = verb("evaluate", "--policy", "direct", *alone)
+    code, out, err = verb("evaluate", "--policy", "gold", "--name", "gold")
     assert code == 0, err
     assert "configuration: llm-as-judge.yaml of this folder" in err
     assert "mine_math" in out

@@ -45,25 +45,30 @@ def pair(difference: float, p: float) -> Comparison:
     )
 
 
-def outcome(untrained: Comparison, fixed: Comparison, warm: Comparison | None = None) -> Outcome:
-    return Outcome((), untrained, warm or SAME, fixed, {}, Path("run"), Path("step_6"))
+def outcome(warm: Comparison, fixed: Comparison) -> Outcome:
+    return Outcome((), BETTER, warm, warm, fixed, {}, Path("run"), Path("step_6"))
 
 
 BETTER, SAME, WORSE = pair(0.3, 0.0001), pair(0.1, 0.2), pair(-0.3, 0.0001)
 
 
-def test_the_verdict_says_what_was_shown_and_what_to_do_where_nothing_was() -> None:
-    assert "no fixed program does as well" in verdict(outcome(BETTER, BETTER))[0]
-    assert verdict(outcome(BETTER, BETTER))[1].startswith("The warm start brought that.")
-    assert verdict(outcome(BETTER, BETTER, warm=BETTER))[1].startswith("GRPO added to")
-    helped = verdict(outcome(BETTER, SAME))[0]
-    assert "Training helped, but a fixed program does about as well" in helped
-    for nothing in (SAME, WORSE, replace(BETTER, p_most=0.02)):
-        said = verdict(outcome(nothing, BETTER))[0]
-        assert said.startswith("Nothing is shown")
-        assert "--steps 12" in said
-    lost = verdict(outcome(BETTER, SAME, warm=WORSE))[0]
-    assert "lost part of what imitation had taught: step_0" in lost
+def test_the_verdict_says_what_grpo_taught_and_what_to_do_where_nothing_is_shown() -> None:
+    taught, start, fixed = verdict(outcome(BETTER, BETTER))
+    assert taught == (
+        "GRPO taught the policy to choose: 16 : 0 rows won : lost against its own start, "
+        "16 : 0 with drawn programs."
+    )
+    assert start.startswith("The warm start had taught it to write each program")
+    assert fixed.startswith("The trained policy beats the best fixed programs")
+    assert verdict(outcome(BETTER, SAME))[-1].startswith("The trained policy is not shown to beat")
+    for nothing in (SAME, replace(BETTER, p_most=0.02)):
+        said, todo, _ = verdict(outcome(nothing, BETTER))
+        assert said.startswith("GRPO's part is not shown on this seed")
+        assert "--steps 16" in todo
+    lost, todo, _ = verdict(outcome(WORSE, SAME))
+    assert lost.startswith("GRPO did harm")
+    assert "step_0" in lost
+    assert "training.learning_rate" in todo
 
 
 def test_a_step_is_one_line_with_what_was_right_valid_and_used(
@@ -159,8 +164,8 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     def until_training(coroutine: Coroutine[Any, Any, Any]) -> Any:
         nonlocal begun
         begun += 1
-        # recorded run, bank, warm start and all systems but the trained one come before
-        if begun == len(SYSTEMS) + 3:
+        # recorded run, bank, warm start and all systems but the trained two come before
+        if begun == len(SYSTEMS) + 2:
             coroutine.close()
             raise Interrupted
         return asyncio.run(coroutine)
@@ -172,7 +177,7 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     with pytest.raises(Interrupted):
         quickstart(settings, Lines(), until_training)
     before = kept_rollouts(folder)
-    assert len(before) == len(SYSTEMS) - 1
+    assert len(before) == len(SYSTEMS) - 2
 
     given = [part for text in sets for part in ("--set", text)]
     again = ("quickstart", "--out", "quick", "--steps", "1", "--seed", "3", *given)
@@ -184,11 +189,12 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     assert "It was made to have room" in out
     assert "a recorded quickstart (seed 0), graded again: right best_fixed " in out
     assert "bank of 6 rows: right cot " in out
-    assert "warm start: the best of these programs imitated on " in out
+    assert "warm start: " in out
     assert "step 1 of 1: right" in out
     assert "trained - untrained: " in out
     assert "trained - warm-started: " in out
-    assert "trained - best fixed program: " in out
+    assert "the same with drawn programs: " in out
+    assert "trained - best fixed programs: " in out
     assert (folder / "quick" / "seed_3" / "report.html").is_file()
     assert out.split("What next:\n")[1].count("llm-as-judge ") == 3
     cells = JsonLines(folder / "quick" / "seed_3" / "bank" / "runs.jsonl").rows()

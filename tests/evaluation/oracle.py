@@ -9,6 +9,7 @@ from llm_as_judge.assembly import Workbench, open_workbench
 from llm_as_judge.config import Config
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.evaluation.baselines import workflows_dir
+from llm_as_judge.evaluation.sanity_baselines import gold_answer
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import ChatRequest, Problem
 
@@ -27,9 +28,8 @@ def sample_problems(name: str, count: int) -> list[Problem]:
 
 
 def gold(problem: Problem) -> str:
-    if problem.domain == "code":
-        return f"```python\n{problem.meta['reference']}\n```"
-    return problem.answers[0] if problem.answers else "unanswerable"
+    answer = gold_answer(problem)
+    return f"```python\n{answer}\n```" if problem.domain == "code" else answer
 
 
 def wrong(problem: Problem) -> str:

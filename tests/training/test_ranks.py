@@ -47,9 +47,11 @@ class Lesson:
     steps: list[list[Group]]
     loss: LossOptions
 
-    def policy(self) -> Policy:
+    def policy(self, *, sharded: bool = False) -> Policy:
         shape = AdapterSpec(4, 8)
-        return load_policy(self.weights, adapter=shape, device="cpu", dtype="float32")
+        return load_policy(
+            self.weights, adapter=shape, device="cpu", dtype="float32", sharded=sharded
+        )
 
     def learned(self, policy: Policy, peers: Peers) -> dict[str, float]:
         """Metrics of the last step."""
@@ -81,7 +83,7 @@ def lesson(tiny_weights: Path) -> Lesson:
 def lead(lesson: Lesson, folder: Path) -> None:
     """Rank 0: learn with the others and leave what came of it."""
     ranks = Ranks(Link(launched(), TIMEOUT_S))
-    policy = lesson.policy()
+    policy = lesson.policy(sharded=launched().sharded)
     metrics = lesson.learned(policy, ranks)
     ranks.left(None)
     policy.save_adapter(folder)
@@ -147,15 +149,20 @@ def config(tmp_path: Path, tiny_weights: Path) -> Config:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("count", "kl"),
+    ("count", "kl", "fsdp"),
     [
-        pytest.param(2, 0.0, id="two"),
-        pytest.param(4, 0.0, id="more than groups", marks=WHOLE),
-        pytest.param(2, 0.05, id="KL to the base model"),
+        pytest.param(2, 0.0, {}, id="two"),
+        pytest.param(4, 0.0, {}, id="more than groups", marks=WHOLE),
+        pytest.param(
+            2,
+            0.05,
+            {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"},
+            id="weights divided, KL to the base model",
+        ),
     ],
 )
 def test_after_five_steps_the_adapter_is_that_of_one_process(
-    lesson: Lesson, config: Config, tmp_path: Path, count: int, kl: float
+    lesson: Lesson, config: Config, tmp_path: Path, count: int, kl: float, fsdp: dict[str, str]
 ) -> None:
     lesson = replace(lesson, loss=lesson.loss.model_copy(update={"kl_weight": kl}))
     others = [partial(follow, config)] * (count - 1)
@@ -166,6 +173,7 @@ def test_after_five_steps_the_adapter_is_that_of_one_process(
         partial(lead, lesson, tmp_path),
         *others,
         LLM_AS_JUDGE_CONFIG=str(tmp_path),
+        **fsdp,
     ) as processes:
         metrics = lesson.learned(alone, SingleProcess())
         assert processes.statuses() == [0] * count

@@ -38,7 +38,7 @@ def train(
     *,
     labeled: list[Path],
     out: Path,
-    limit: int,
+    limit: int | None,
     layers: int | None,
     rank: int,
     learning_rate: float,

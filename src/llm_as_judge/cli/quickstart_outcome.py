@@ -25,9 +25,8 @@ def show_outcome(outcome: Outcome, page: Path, config: str) -> None:
     show_table("Held-out rows right", ["", *kinds, "all", "executor tokens a row"], rows, False)
     for line in _graded_how(outcome):
         say(line)
-    say(_difference("trained - untrained", outcome.against_untrained))
-    say(_difference("trained - warm-started", outcome.against_warm))
-    say(_difference("trained - best fixed program", outcome.against_fixed))
+    for what, pair in _comparisons(outcome).items():
+        say(_difference(what, pair))
     for line in verdict(outcome):
         say(line)
     say(f"page  {page}")
@@ -65,36 +64,49 @@ def _difference(what: str, pair: Comparison) -> str:
     )
 
 
+def _comparisons(outcome: Outcome) -> dict[str, Comparison]:
+    return {
+        "trained - warm-started": outcome.against_warm,
+        "the same with drawn programs": outcome.against_warm_sampled,
+        "trained - best fixed programs": outcome.against_fixed,
+        "trained - untrained": outcome.against_untrained,
+    }
+
+
 def verdict(outcome: Outcome) -> list[str]:
-    """What was shown, and what to do where it was not."""
-    if outcome.unlearned:
-        return [
-            (
-                "The GRPO steps lost part of what imitation had taught: step_0 beside the last checkpoint is the "
-                "better policy. Lower --set training.learning_rate, or take more problems to a step."
-            )
-        ]
-    if not outcome.shown:
-        return [
-            (
-                "Nothing is shown: the trained policy is not better than the untrained one beyond chance. Give "
-                "it more steps (--steps 12 goes on from here) or another --seed."
-            )
-        ]
-    if not outcome.beats_fixed:
-        return [
-            "Training helped, but a fixed program does about as well: --steps 12 goes on from here."
-        ]
-    parts = (
-        "GRPO added to what the warm start had taught."
-        if outcome.grpo_added
-        else "The warm start brought that. GRPO's part is not shown on these greedy programs: "
-        "docs/results/quickstart.md measures it on drawn ones."
+    """What each part has taught, and what to do where GRPO's is not shown."""
+    return [*_of_grpo(outcome), _of_fixed(outcome)]
+
+
+def _of_grpo(outcome: Outcome) -> list[str]:
+    greedy, drawn = outcome.against_warm, outcome.against_warm_sampled
+    rows = (
+        f"{_won(greedy)} rows won : lost against its own start, {_won(drawn)} with drawn programs"
     )
+    if outcome.grpo_lost:
+        return [
+            f"GRPO did harm: {rows}. The checkpoint step_0 is the better policy.",
+            "Lower --set training.learning_rate in a new --out, or take more problems to a step.",
+        ]
+    if outcome.grpo_taught:
+        return [
+            f"GRPO taught the policy to choose: {rows}.",
+            "The warm start had taught it to write each program, and to prefer none.",
+        ]
     return [
-        "Training helped, and no fixed program does as well: the policy reads the problem.",
-        parts,
+        f"GRPO's part is not shown on this seed: {rows}.",
+        "--steps 16 goes on from here; another --seed makes another task.",
     ]
+
+
+def _won(pair: Comparison) -> str:
+    return f"{pair.only_other} : {pair.only_reference}"
+
+
+def _of_fixed(outcome: Outcome) -> str:
+    if outcome.beats_fixed:
+        return "The trained policy beats the best fixed programs: it reads the problem."
+    return "The trained policy is not shown to beat the best fixed programs."
 
 
 def _next(outcome: Outcome, config: str) -> list[str]:

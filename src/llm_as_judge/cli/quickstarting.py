@@ -30,6 +30,7 @@ def quickstart(asked: Asked, *, out: Path) -> None:
     require_known_models(settings)
     require_writable(out)
     from llm_as_judge.cli.quickstart_outcome import show_outcome  # torch
+    from llm_as_judge.evaluation.quickstart import TRAINED, WARM
     from llm_as_judge.evaluation.quickstart import quickstart as run
 
     root = settings.output.logs.parent
@@ -46,7 +47,7 @@ def quickstart(asked: Asked, *, out: Path) -> None:
         lines.done("all is measured")
     page = root / "report.html"
     results = {name: read_results(path) for name, path in outcome.results.items()}
-    said = verdict_of(outcome.results["untrained"], outcome.results["trained"])
+    said = verdict_of(outcome.results[WARM], outcome.results[TRAINED], (WARM, TRAINED))
     write_report(Sources(outcome.run_dir, results, verdict=said), page)
     show_outcome(outcome, page, asked.config or "")
 

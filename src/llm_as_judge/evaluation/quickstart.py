@@ -1,15 +1,16 @@
 """A first run: a small task of our own, fixed programs and a policy before and after training.
 
     a recorded run -> rows -> a bank of fixed programs -> the best fixed one and the others -> the untrained
-    policy -> the policy that imitates the bank's best programs -> GRPO -> the trained policy
+    policy -> the policy that can write every program of the bank and prefers none -> GRPO -> the trained policy
 
-All answer the same held-out rows.
+All answer the same held-out rows; the policy before and after GRPO with greedy programs and with drawn ones.
 It puts together what other verbs do one by one. Everything lies below one folder, and what is there
 already is gone on with, not paid for again.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,14 +53,13 @@ from llm_as_judge.training.view import TrainingView
 from llm_as_judge.training.warm_start import KEY
 from llm_as_judge.types import Domain, Problem
 
-BEST_FIXED, SAMPLED, WARM, TRAINED = "best_fixed", "untrained_sampled", "warm_started", "trained"
-SYSTEMS = ("direct", "cot", BEST_FIXED, UNTRAINED, SAMPLED, WARM, TRAINED)
-"""In the order of the table."""
-SHIPPED = ("direct", "cot", "program_of_thought", "hand_crafted")
-"""Workflows that the bank holds: the best fixed program is chosen from them, and the policy imitates the
-best one of each row."""
-BANK_ROWS = 12
-"""Training rows of each kind in the bank; GRPO sees the others, too."""
+DIRECT, BEST_FIXED, WARM, TRAINED = "direct", "best_fixed", "warm_started", "trained"
+WARM_SAMPLED, TRAINED_SAMPLED = f"{WARM}_sampled", f"{TRAINED}_sampled"
+SYSTEMS = (DIRECT, BEST_FIXED, UNTRAINED, WARM, TRAINED, WARM_SAMPLED, TRAINED_SAMPLED)
+"""In the order of the table; those that end in ``_sampled`` draw their programs at the temperature of training."""
+SHIPPED = (DIRECT, "cot", "program_of_thought")
+"""Workflows that the bank holds: the best fixed program is chosen from them, and the policy learns to write
+each of them on every row."""
 START = "step_0"
 """Checkpoint after the warm start."""
 
@@ -82,6 +82,8 @@ class Outcome:
     systems: tuple[SystemResults, ...]
     against_untrained: Comparison
     against_warm: Comparison
+    against_warm_sampled: Comparison
+    """Programs drawn, before and after GRPO."""
     against_fixed: Comparison
     results: Mapping[str, Path]
     run_dir: Path
@@ -95,14 +97,14 @@ class Outcome:
         return _is_shown(self.against_untrained)
 
     @property
-    def unlearned(self) -> bool:
-        """Whether GRPO is shown to have lost part of what imitation had taught."""
+    def grpo_lost(self) -> bool:
+        """Whether the policy is shown to be worse after GRPO than at its own start."""
         pair = self.against_warm
         return pair.difference < 0 and is_shown(pair)
 
     @property
-    def grpo_added(self) -> bool:
-        """Whether GRPO is shown to have added to what imitation had taught."""
+    def grpo_taught(self) -> bool:
+        """Whether GRPO is shown to have made the policy better than its own start."""
         return _is_shown(self.against_warm)
 
     @property
@@ -131,19 +133,29 @@ def quickstart(settings: Config, view: View, work: Work) -> Outcome:
     view.stage("writing the rows")
     write_quickstart(settings.data.data_dir, settings.training.seed)
     fixed = _chosen(settings, root / BEST_FIXED, view, work)
-    results = {name: _evaluated(settings, name, name, view, work) for name in ("direct", "cot")}
+    results = {DIRECT: _evaluated(settings, DIRECT, DIRECT, view, work)}
     results[BEST_FIXED] = _evaluated(settings, str(fixed), BEST_FIXED, view, work)
     results[UNTRAINED] = _evaluated(settings, UNTRAINED, UNTRAINED, view, work)
-    warm = settings.evaluation.model_copy(update={"temperature": settings.sampling.temperature})
-    sampled = settings.model_copy(update={"evaluation": warm})
-    results[SAMPLED] = _evaluated(sampled, UNTRAINED, SAMPLED, view, work)
     run_dir = settings.output.logs / "train"
-    results[WARM] = _evaluated(
-        settings, str(_warm_started(settings, run_dir, view, work)), WARM, view, work
-    )
+    warm = _warm_started(settings, run_dir, view, work)
+    results |= _greedy_and_drawn(settings, warm, (WARM, WARM_SAMPLED), view, work)
     checkpoint = _trained(settings, run_dir, view, work)
-    results[TRAINED] = _evaluated(settings, str(checkpoint), TRAINED, view, work)
+    results |= _greedy_and_drawn(settings, checkpoint, (TRAINED, TRAINED_SAMPLED), view, work)
     return _outcome(results, run_dir, checkpoint)
+
+
+def _greedy_and_drawn(
+    settings: Config, checkpoint: Path, names: tuple[str, str], view: View, work: Work
+) -> dict[str, Path]:
+    """A policy's held-out rows with its likeliest program, and with one drawn as in training."""
+    as_trained = {"temperature": settings.sampling.temperature}
+    drawn = settings.model_copy(
+        update={"evaluation": settings.evaluation.model_copy(update=as_trained)}
+    )
+    return {
+        name: _evaluated(of, str(checkpoint), name, view, work)
+        for name, of in zip(names, (settings, drawn), strict=True)
+    }
 
 
 def _show_recorded(settings: Config, root: Path, view: View, work: Work) -> None:
@@ -152,10 +164,10 @@ def _show_recorded(settings: Config, root: Path, view: View, work: Work) -> None
     recorded = shipped_recording()
     found = work(grade_recorded(recorded, settings, root / "recorded"))
     rows = ", ".join(f"{name} {right_of(found[name])}" for name in RECORDED)
-    pair = compare([found[WARM], found[UNTRAINED]], found[UNTRAINED])[0]
+    pair = compare([found[TRAINED], found[WARM]], found[WARM])[0]
     view.done(f"a recorded quickstart (seed {recorded[0].seed}), graded again: right {rows}")
     view.done(
-        f"so there: {WARM} - {UNTRAINED} {100 * pair.difference:+.0f} points "
+        f"GRPO there: {TRAINED} - {WARM} {100 * pair.difference:+.0f} points "
         f"[{100 * pair.low:+.0f}, {100 * pair.high:+.0f}]; the rest of this run is live"
     )
 
@@ -260,10 +272,9 @@ def _told_bank(
 
 
 def _rows(settings: Config) -> dict[Domain, list[Problem]]:
-    """Rows that are not held out, by domain: of the training ones at most so many of each set as the
-    bank, or an evaluation, takes."""
+    """Rows that are not held out, by domain; at most as many of each set as an evaluation takes."""
     rows: dict[Domain, list[Problem]] = {}
-    most = min(BANK_ROWS, settings.evaluation.limit_per_set or BANK_ROWS)
+    most = settings.evaluation.limit_per_set or math.inf
     for file in (settings.data.train_file, settings.data.val_file):
         of_set: Counter[str] = Counter()
         for problem in problem_file(file):
@@ -284,8 +295,8 @@ def _warm_started(settings: Config, run_dir: Path, view: View, work: Work) -> Pa
     told = read_run(run_dir).facts["warm_start"]
     losses = [told.get(f"warm_start/loss_{when}", 0.0) for when in ("first", "last")]
     view.done(
-        f"warm start: the best of these programs imitated on {told['warm_start/problems']:.0f} rows, "
-        f"loss {losses[0]:.2f}, then {losses[1]:.2f} nats a token"
+        f"warm start: {told['warm_start/programs']:.0f} programs imitated alike on "
+        f"{told['warm_start/problems']:.0f} rows, loss {losses[0]:.2f}, then {losses[1]:.2f} nats a token"
     )
     return root / START
 
@@ -305,15 +316,15 @@ def _trained(settings: Config, run_dir: Path, view: View, work: Work) -> Path:
 def _outcome(results: Mapping[str, Path], run_dir: Path, checkpoint: Path) -> Outcome:
     ordered = {name: results[name] for name in SYSTEMS}
     systems = dict(zip(ordered, read_systems(list(ordered.values())), strict=True))
-    trained = systems[TRAINED]
 
-    def against(name: str) -> Comparison:
-        return compare([trained, systems[name]], systems[name])[0]
+    def against(name: str, trained: str = TRAINED) -> Comparison:
+        return compare([systems[trained], systems[name]], systems[name])[0]
 
     return Outcome(
         tuple(systems.values()),
         against(UNTRAINED),
         against(WARM),
+        against(WARM_SAMPLED, TRAINED_SAMPLED),
         against(BEST_FIXED),
         ordered,
         run_dir,

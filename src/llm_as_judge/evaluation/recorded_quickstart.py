@@ -26,7 +26,7 @@ from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.types import Problem, Rollout, from_json, to_json
 
 FILE = "recorded_quickstart.jsonl"
-RECORDED = ("best_fixed", "untrained", "warm_started")
+RECORDED = ("best_fixed", "untrained", "warm_started", "trained")
 """Systems of the file, in the order of the table."""
 
 

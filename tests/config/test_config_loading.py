@@ -231,7 +231,7 @@ def test_every_shipped_profile_loads_and_names_models_that_exist(profile: str) -
 
 def test_every_yaml_that_ships_is_a_profile_or_a_catalog() -> None:
     shipped = {path.stem for path in shipped_dir().glob("*.yaml")} - {"aflow_llm"}
-    assert shipped == {*PROFILES, "models", "dataset"}
+    assert shipped == {*PROFILES, "models", "dataset", "providers"}
 
 
 def test_every_field_is_described() -> None:

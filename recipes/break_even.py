@@ -55,12 +55,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("run", type=Path, help="folder of the training run")
-    parser.add_argument(
-        "results", type=Path, nargs="+", help="of evaluate; sanity baselines are left out"
-    )
+    parser.add_argument("results", type=Path, nargs="+", help="of evaluate")
     arguments = parser.parse_args()
     spent = training_tokens(arguments.run)
-    policies = [c for c in read_systems(arguments.results) if not c.sanity_baseline]
+    policies = read_systems(arguments.results)
     trained = [c for c in policies if c.checkpoint]
     if not trained:
         raise DataError("none of the results is of a checkpoint")

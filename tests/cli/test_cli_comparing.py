@@ -37,34 +37,6 @@ def test_compare_is_against_the_untrained_and_names_who_answered_fewer(
     assert "with fewer problems or more failures: model0." in " ".join(out.split())
 
 
-@pytest.mark.slow
-def test_sanity_baselines_are_marked_and_neither_starred_nor_tested(
-    verb: Verbs, folder: Path
-) -> None:
-    for policy in ("gold", "empty", "direct", "cot"):
-        code, out, err = verb("evaluate", *OPTIONS, "--policy", policy)
-        assert code == 0, err
-        assert ("of the executor" in err) == (policy in ("direct", "cot"))
-        assert ("(sanity baseline)" in out) == (policy in ("gold", "empty"))
-    names = ("control_gold", "control_empty", "direct", "cot")
-    files = [str(folder / "results" / "evaluation" / f"{name}_results.json") for name in names]
-    found = json.loads(verb("compare", *files, "--json")[1])
-    assert found["reference"] == "direct"
-    assert [pair["name"] for pair in found["comparisons"]] == ["cot"]
-    marks = {c["name"]: (c["sanity_baseline"], c["pareto"]) for c in found["systems"]}
-    assert marks["control_gold"] == marks["control_empty"] == (True, False)
-    assert any(pareto for _, pareto in marks.values())
-    assert found["headroom"]["programs"] == 2  # not gold, whose oracle would be 1
-    assert found["headroom"]["oracle"] < 1
-    out = verb("compare", *files, "--markdown")[1]
-    assert "| control_gold (sanity baseline) |" in out
-    assert "Sanity baselines are known answers, of no policy: neither starred nor tested." in out
-    assert verb("compare", *files[:2])[0] == 0
-    alone = " ".join(verb("compare", files[2])[1].split())  # wherever a terminal breaks its lines
-    assert "evaluate --untrained gives the one before training" in alone
-    assert verb("grade", files[0], "--rules-only")[0] == 0
-
-
 def test_compare_and_evaluate_give_one_accuracy_where_the_mix_is_a_set(
     verb: Verbs, folder: Path
 ) -> None:

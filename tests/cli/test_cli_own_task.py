@@ -69,7 +69,8 @@ def test_the_file_is_found_by_every_verb_and_lies_over_the_shipped_profile(verb:
         == shipped.training.loss_type
         != load_config("training").training.loss_type
     )
-    code, out, err = verb("evaluate", "--policy", "gold", "--name", "gold")
+    alone = ("--set", "executor.model=scripted", "--set", "judge.kind=rules")
+    code, out, err = verb("evaluate", "--policy", "direct", *alone)
     assert code == 0, err
     assert "configuration: llm-as-judge.yaml of this folder" in err
     assert "mine_math" in out

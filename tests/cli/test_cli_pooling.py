@@ -142,18 +142,6 @@ def test_search_headroom_and_training_read_what_the_pool_was_filled_with(
     assert len(set(ran)) == len(ran) > 36  # the other shipped programs; no run is made twice
 
 
-@pytest.mark.slow
-def test_verdicts_that_an_earlier_version_kept_in_the_pool_go_with_a_line(
-    verb: Verbs, folder: Path
-) -> None:
-    train_rows(folder, ROWS)
-    with closing(Pool(folder / "logs" / "calls")) as pool:
-        pool.note("drawn 0123456789abcdef", "a row", {"correct": True})
-    line = "verdicts that an earlier version kept here are dropped (1); the bank results/bank gets"
-    assert line in verb(*FILL)[2]
-    assert line not in verb(*FILL)[2]
-
-
 def test_a_budget_ends_a_filling_and_the_same_command_goes_on(verb: Verbs, folder: Path) -> None:
     train_rows(folder, ROWS)
     line = verb.refused(*FILL, "--set", "budget.calls=5")

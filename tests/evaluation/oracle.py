@@ -9,7 +9,6 @@ from llm_as_judge.assembly import Workbench, open_workbench
 from llm_as_judge.config import Config
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.evaluation.baselines import workflows_dir
-from llm_as_judge.evaluation.sanity_baselines import gold_answer
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import ChatRequest, Problem
 
@@ -28,8 +27,9 @@ def sample_problems(name: str, count: int) -> list[Problem]:
 
 
 def gold(problem: Problem) -> str:
-    answer = gold_answer(problem)
-    return f"```python\n{answer}\n```" if problem.domain == "code" else answer
+    if problem.domain == "code":
+        return f"```python\n{problem.meta['reference']}\n```"
+    return problem.answers[0] if problem.answers else "unanswerable"
 
 
 def wrong(problem: Problem) -> str:

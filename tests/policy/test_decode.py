@@ -10,7 +10,6 @@ import torch
 from llm_as_judge.policy import decode, shared_prompts, slotted_prompts
 from llm_as_judge.policy.copied_prompts import CopiedPrompts
 from llm_as_judge.policy.decode import DecodingBatch, decoding_batch
-from llm_as_judge.policy.launched import Launched
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.shared_prompts import SharedPrompts
 from llm_as_judge.policy.slotted_prompts import SlottedPrompts
@@ -74,8 +73,6 @@ def test_slots_are_for_gpus_and_weights_that_lie_there_whole(
     assert decoding_batch(policy_on("cpu"), K) == rows
     assert decoding_batch(policy_on("cuda"), K) == slots
     assert decoding_batch(policy_on("cuda", rope_parameters=moving), K) == rows
-    monkeypatch.setattr(decode, "launched", lambda: Launched(count=2, sharded=True))
-    assert decoding_batch(policy_on("cuda"), K) == rows
 
 
 def test_a_family_that_is_not_known_to_be_plain_has_a_cache_for_each_row() -> None:

@@ -46,12 +46,6 @@ def test_only_right_programs_that_ran_as_written_are_kept(changes: dict[str, obj
     assert not buffer.admits(replace(good, **changes))  # type: ignore[arg-type]
 
 
-def test_a_program_that_is_no_example_is_not_kept() -> None:
-    buffer = ExperienceBuffer(unwanted=lambda program: program.source == "p")
-    assert not buffer.admits(rollout(OTHER, "p", 9.0))
-    assert buffer.admits(rollout(OTHER, "q", 9.0))
-
-
 def test_one_entry_for_a_program_and_a_problem_with_the_better_reward() -> None:
     buffer = ExperienceBuffer()
     assert buffer.add([experience(1, reward=8.5), experience(2, reward=8.5)]) == 2

@@ -1,11 +1,10 @@
 """Trackers: they get what the folder gets, stay on this machine, and are refused in one line.
 
-The tests with the real libraries want the extras: pip install -e '.[dev,wandb,trackio]'.
+The test with the real library wants the extra: pip install -e '.[dev,wandb]'.
 """
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -23,7 +22,7 @@ from llm_as_judge.runs.sinks import TrackingOptions, open_sinks, project_of, req
 from metric_names import METRIC_NAMES, meaning_of
 
 NUMBERS = {"reward/mean": 1.5, "time/step_s": 3.0}
-OURS = ("WANDB_API_KEY", "WANDB_PROJECT", "TRACKIO_DIR", "TRACKIO_SPACE_ID", "TRACKIO_SERVER_URL")
+OURS = ("WANDB_API_KEY", "WANDB_PROJECT")
 
 
 @pytest.fixture(autouse=True)
@@ -72,22 +71,16 @@ def test_a_tracker_that_is_not_installed_is_one_line_with_the_command(
         require_sinks(tracked("wandb"))
 
 
-def test_online_wants_a_key_and_offline_sends_nothing_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    for name in ("wandb", "trackio"):  # found by name alone: nothing is imported
-        (tmp_path / f"{name}.py").write_text("raise AssertionError\n")
+def test_online_wants_a_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "wandb.py").write_text(
+        "raise AssertionError\n"
+    )  # found by name alone, not imported
     monkeypatch.syspath_prepend(tmp_path)
-    require_sinks(tracked("wandb", "trackio"))
+    require_sinks(tracked("wandb"))
     with pytest.raises(ConfigError, match="WANDB_API_KEY"):
         require_sinks(tracked("wandb", online=True))
-    with pytest.raises(ConfigError, match="TRACKIO_SPACE_ID"):
-        require_sinks(tracked("trackio", online=True))
-    monkeypatch.setenv("TRACKIO_SPACE_ID", "me/space")
-    with pytest.raises(ConfigError, match="would send the run there"):
-        require_sinks(tracked("trackio"))
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
-    require_sinks(tracked("wandb", "trackio", online=True))
+    require_sinks(tracked("wandb", online=True))
 
 
 def test_every_name_is_found_and_the_most_special_entry_speaks() -> None:
@@ -163,13 +156,3 @@ def test_wandb_keeps_an_offline_run_without_key_or_network(tmp_path: Path) -> No
     text = b"".join(path.read_bytes() for path in kept)
     assert all(part in text for part in (b"reward/mean", b"time/step_s"))
     assert {path.name.split("-", 1)[1] for path in kept} == {kept[0].name.split("-", 1)[1]}
-
-
-@pytest.mark.slow
-def test_trackio_keeps_every_step_in_a_file_beside_the_runs(tmp_path: Path) -> None:
-    pytest.importorskip("trackio")
-    track(tmp_path / "logs" / "run", "trackio")
-    with sqlite3.connect(tmp_path / "logs" / "trackio" / "p.db") as data:
-        rows = data.execute("select run_name, step, metrics from metrics order by step").fetchall()
-    assert [(name, step) for name, step, _ in rows] == [("run", n) for n in (1, 2, 3, 4)]
-    assert all(b"reward/mean" in bytes(text) for _, _, text in rows)

@@ -324,10 +324,10 @@ def test_rounding_is_what_two_right_ways_of_the_update_differ_by(
     ((row,),) = shares_of_micro_batches(
         [group], LossOptions(), version=0, tokens_per_micro_batch=32768, packed=True
     )
-    rows = gradients.place([replace(row, padding=True), row])
+    rows = gradients.place([row])
     with gradients.attention():
         gap = gradients.rounding_gap(rows, 1.0)
-        assert gradients.rounding_gap(rows[:1], 1.0) is None  # only padding
+        assert gradients.rounding_gap([], 1.0) is None
         # How large half precision's gap is depends on the processor's kernels: with some it is 0.
         assert gap is not None
         assert 0 <= gap < most

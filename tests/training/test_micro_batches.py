@@ -49,15 +49,8 @@ def owners(micro_batch: MicroBatch) -> set[int]:
 
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
-def test_trees_are_whole_rows_are_as_many_for_all_and_nothing_is_lost(
-    count: int, packed: bool
-) -> None:
-    found = shares(count, packed=packed)
-    assert len({len(micro_batches) for micro_batches in found}) == 1
-    real = [
-        [micro_batch for micro_batch in micro_batches if not micro_batch.padding]
-        for micro_batches in found
-    ]
+def test_trees_are_whole_and_nothing_is_lost(count: int, packed: bool) -> None:
+    real = shares(count, packed=packed)
     for left, right in itertools.combinations(real, 2):
         assert not set().union(*map(owners, left)) & set().union(*map(owners, right))
     ids = sorted(
@@ -81,7 +74,6 @@ def test_advantages_are_those_of_the_whole_step() -> None:
             ids[0]: advantage
             for micro_batches in shares(count)
             for micro_batch in micro_batches
-            if not micro_batch.padding
             for ids, advantage in zip(
                 [ids for g in micro_batch.completions_P_K for ids in g],
                 micro_batch.advantages_S,
@@ -95,8 +87,7 @@ def test_advantages_are_those_of_the_whole_step() -> None:
 
 def test_the_longest_tree_is_alone_where_the_others_are_shorter_together() -> None:
     one, other = (
-        [owners(micro_batch) for micro_batch in micro_batches if not micro_batch.padding]
-        for micro_batches in shares(2)
+        [owners(micro_batch) for micro_batch in micro_batches] for micro_batches in shares(2)
     )
     assert one == [{2}]
     assert set().union(*other) == {1, 3, 4}

@@ -150,13 +150,11 @@ def test_nothing_to_draw_is_no_chart() -> None:
 
 
 def test_results_side_by_side_with_a_dash_for_what_is_missing() -> None:
-    view = results_view(
-        {"direct": results(0.5, 100), "trained": results(0.7, 300, datasets=(), control=True)}
-    )
+    view = results_view({"direct": results(0.5, 100), "trained": results(0.7, 300, datasets=())})
     rows = {row[0]: row[1:] for row in view.rows}
     assert rows["gsm8k"] == ("50% [40%, 60%]", "-")
     assert rows["executed"] == ("-", "-")
-    assert view.front is None  # one result is no front, and a control is of none
+    assert results_view({"direct": results(0.5, 100)}).front is None  # one result is no front
 
 
 def test_the_cost_accuracy_chart_names_the_front() -> None:

@@ -39,7 +39,6 @@ def load_policy_of(config: Config, adapter: AdapterSpec | Path | None, place: La
         dtype=config.policy.dtype,
         gradient_checkpointing=config.policy.gradient_checkpointing,
         seed=config.training.seed,
-        sharded=place.sharded,
     )
     require_chat_template(policy.tokenizer)
     return policy

@@ -106,11 +106,6 @@ def _check_processes(config: Config, sampler: SamplerBackend) -> None:
             f"policy.device: {config.policy.device} for all {place.local_count} processes of this "
             "machine; leave it at auto, and each takes its own"
         )
-    if place.sharded and sampler.own_weights:
-        raise ConfigError(
-            f"sampling.backend: {sampler.name} needs all weights in one process, and FSDP divides them; set "
-            "sampling.backend=vllm with sampling.server, or take config/accelerate/ddp.yaml"
-        )
 
 
 def refuse_used(run_dir: Path) -> None:

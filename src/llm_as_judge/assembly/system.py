@@ -30,7 +30,6 @@ from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import PolicySampler, to_json
-from llm_as_judge.workflow.canonical import has_dead_code
 from llm_as_judge.workflow.program import ProgramForm
 
 if TYPE_CHECKING:
@@ -202,7 +201,6 @@ def open_memory(
         ExperienceBuffer(
             threshold=experience.reward_threshold,
             size=experience.buffer_size,
-            unwanted=lambda program: has_dead_code(program.runnable),
         ),
         embedder,
         form=config.sampling.form,

@@ -14,18 +14,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from llm_as_judge.assembly.policy_prompt import policy_prompt, prompt_operators
 from llm_as_judge.config import Config
-from llm_as_judge.config.policy import SamplingConfig
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.files import read_json
 from llm_as_judge.operators.docs import PromptStyle
-from llm_as_judge.policy.checkpoint import PROMPT, SETTINGS, STATE
+from llm_as_judge.policy.checkpoint import PROMPT, STATE
 from llm_as_judge.refused import place_and_reason
-from llm_as_judge.renamed import hint, with_new_keys
+from llm_as_judge.renamed import hint
 from llm_as_judge.types import Budget
 from llm_as_judge.workflow.program import ProgramForm
 
@@ -116,7 +114,7 @@ def under_trained_prompt(config: Config, checkpoint: Path | None) -> Config:
         ConfigError: the command line asks for another prompt.
         ModelError: the record, or the file that holds it, is damaged.
     """
-    record = None if checkpoint is None else _read(checkpoint, config)
+    record = None if checkpoint is None else _read(checkpoint)
     if record is None:
         return config
     now = PromptRecord.of(config)
@@ -142,8 +140,8 @@ def under_trained_prompt(config: Config, checkpoint: Path | None) -> Config:
     return config
 
 
-def _read(checkpoint: Path, config: Config) -> PromptRecord | None:
-    """The record of a checkpoint; of one that has none, that of its config.yaml; None: neither is there."""
+def _read(checkpoint: Path) -> PromptRecord | None:
+    """The record of a checkpoint; None: it has none."""
     state = _state(checkpoint)
     if PROMPT in state:
         try:
@@ -154,16 +152,8 @@ def _read(checkpoint: Path, config: Config) -> PromptRecord | None:
             raise ModelError(f"{where}: {reason}; the record of its prompt is damaged") from None
     if not (checkpoint / "adapter_config.json").is_file():
         return None  # no adapter: who loads it says so
-    assumed = _of_settings(checkpoint / SETTINGS, config)
-    if assumed is None:
-        hint(f"{checkpoint}: keeps no record of its prompt; assumed: that of the configuration")
-        return None
-    budget = (assumed.budget or "any") if assumed.scheme == "priced" else "none"
-    hint(
-        f"{checkpoint}: keeps no record of its prompt; assumed, from its {SETTINGS}: style {assumed.style}, form "
-        f"{assumed.form}, {len(assumed.operators)} operators, budget {budget}"
-    )
-    return assumed
+    hint(f"{checkpoint}: keeps no record of its prompt; assumed: that of the configuration")
+    return None
 
 
 def _state(checkpoint: Path) -> Mapping[str, Any]:
@@ -174,30 +164,6 @@ def _state(checkpoint: Path) -> Mapping[str, Any]:
     except (OSError, ValueError) as error:
         raise ModelError(f"{checkpoint / STATE}: cannot be read: {error}") from None
     return state if isinstance(state, dict) else {}
-
-
-def _of_settings(path: Path, config: Config) -> PromptRecord | None:
-    """The record that the settings of an earlier run amount to; None: it kept none that can be read."""
-    try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-        tree = with_new_keys({key: dict(tree[key]) for key in ("sampling", "reward")})
-        sampling = {
-            key: tree["sampling"][key] for key in _SAMPLING.values() if key in tree["sampling"]
-        }
-        then = config.model_copy(update={"sampling": SamplingConfig.model_validate(sampling)})
-        scheme = tree["reward"].get("scheme", "weighted")
-        return PromptRecord(
-            **{
-                field: getattr(then.sampling, key)
-                for field, key in _SAMPLING.items()
-                if field != "operators"
-            },
-            operators=prompt_operators(then),
-            scheme=scheme,
-            budget=tree["reward"].get("budget"),
-        )
-    except (OSError, ValueError, TypeError, KeyError, yaml.YAMLError, RecursionError):
-        return None
 
 
 def _shown(value: object) -> str:

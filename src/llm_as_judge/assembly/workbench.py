@@ -153,17 +153,9 @@ async def open_workbench(config: Config) -> AsyncIterator[Workbench]:
 @asynccontextmanager
 async def open_judge(config: Config) -> AsyncIterator[Judge]:
     """The judge with its sandbox, without an executor: for grading answers that exist."""
-    async with open_grading(config) as (judge, _):
-        yield judge
-
-
-@asynccontextmanager
-async def open_grading(config: Config) -> AsyncIterator[tuple[Judge, Work]]:
-    """The judge of :func:`open_judge`, and where its rules work."""
     async with AsyncExitStack() as stack:
         work = await _open_work(stack, config, grading_only=True)
-        judge = await _open_judge(stack, config, work.rules, ChatModels(config, stack))
-        yield judge, work
+        yield await _open_judge(stack, config, work.rules, ChatModels(config, stack))
 
 
 @asynccontextmanager

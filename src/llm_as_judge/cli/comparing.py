@@ -24,14 +24,13 @@ def compare(
 ) -> None:
     systems = read_systems(results)
     reference = _reference(systems, against)
-    policies = [c for c in systems if not c.sanity_baseline]
-    pairs = comparing.compare(policies, reference)
+    pairs = comparing.compare(systems, reference)
     domains = sorted(set(reference.domains.values())) if by_domain else []
-    of_domain = {name: comparing.compare(policies, reference, name) for name in domains}
-    front = comparing.pareto_front(policies)
-    doubts = reservations(policies)
+    of_domain = {name: comparing.compare(systems, reference, name) for name in domains}
+    front = comparing.pareto_front(systems)
+    doubts = reservations(systems)
     tested = {reference.name, *(pair.name for pair in pairs)}
-    apart = [c.name for c in policies if c.name not in tested]
+    apart = [c.name for c in systems if c.name not in tested]
     if as_json:
         found = {
             "verdict": _verdict(systems, reference, pairs),
@@ -41,7 +40,7 @@ def compare(
                 {**to_json(c), **_summary(c), "pareto": c.name in front.names} for c in systems
             ],
             "pareto_problems": front.problems,
-            "headroom": to_json(comparing.headroom_of(policies)),
+            "headroom": to_json(comparing.headroom_of(systems)),
             "comparisons": to_json(pairs),
             "not_tested": apart,
             "comparisons_by_domain": {name: to_json(found) for name, found in of_domain.items()},
@@ -86,9 +85,8 @@ def _verdict(
 
 def _reference(systems: Sequence[SystemResults], name: str | None) -> SystemResults:
     if name is None:
-        policies = [c for c in systems if not c.sanity_baseline]
         untrained = [c for c in systems if c.policy == "untrained"]
-        return (untrained or policies or systems)[0]
+        return (untrained or systems)[0]
     for system in systems:
         if name in (system.name, *system.files):
             return system
@@ -148,8 +146,6 @@ def _accuracy_rows(
 
 
 def _heading(system: SystemResults, front: Front, star: str) -> str:
-    if system.sanity_baseline:
-        return f"{system.name} (sanity baseline)"
     return system.name + (star if system.name in front.names else "")
 
 
@@ -208,14 +204,9 @@ def _remarks(systems: Sequence[SystemResults], front: Front) -> list[str]:
         f"policy are counted, on the {front.problems} problems that all have answered.{apart}"
     )
     lines = [best] if front.names else []
-    policies = [c for c in systems if not c.sanity_baseline]
-    if len(policies) == 1:
-        lines.append(_lacking(policies[0]))
-    if len(policies) < len(systems):
-        lines.append(
-            "Sanity baselines are known answers, of no policy: neither starred nor tested."
-        )
-    if len(policies) > 1:
+    if len(systems) == 1:
+        lines.append(_lacking(systems[0]))
+    if len(systems) > 1:
         lines.append(
             "difference: with Tango's score interval over pairs of problems. p: McNemar's exact test; of several "
             "draws, by changing the signs of the problems' differences. Where "

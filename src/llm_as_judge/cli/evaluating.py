@@ -21,7 +21,6 @@ from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.layout import FULL, run_folder
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import results_of, write_results
-from llm_as_judge.evaluation.sanity_baselines import SANITY_BASELINES, is_sanity_baseline
 from llm_as_judge.evaluation.systems import EvaluatedSystem, ProgramSystem
 from llm_as_judge.grading.version import older_verdicts
 from llm_as_judge.llm.estimate import ASSUMED_CALLS, means_of_executions
@@ -67,7 +66,7 @@ def evaluate(
         if not record.missing():
             if record_to or replay_from:
                 _say_not_asked(record_to)
-        elif not is_sanity_baseline(record.plan.policy):
+        else:
             require_known_models(settings)
             for line in _estimate(record, system):
                 note(line)
@@ -189,12 +188,10 @@ def _policy(policy: str | None, checkpoint: Path | None, untrained: bool, settin
 
 
 def _name(spec: str, settings: Config, budget: str | None) -> str:
-    """MODEL for a checkpoint, MODEL_untrained, control_NAME, else the name of baseline, file or folder; with
+    """MODEL for a checkpoint, MODEL_untrained, else the name of baseline, file or folder; with
     _BUDGET where one is asked for."""
 
     path, told = Path(spec), f"_{budget}" if budget else ""
-    if spec in SANITY_BASELINES:
-        return f"control_{spec}"
     if spec == "untrained":
         return f"{settings.policy.label}_untrained{told}"
     if (path / "state.json").is_file():

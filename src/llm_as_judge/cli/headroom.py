@@ -81,7 +81,7 @@ def _of_folder(folder: Path, settings: Config) -> None:
         reach = audited(bank.table(), None, open_right=True) if of_sets else None
         one_for = "each domain"
     elif files := sorted(folder.glob("*_results.json")) or full_files(folder, "*/*"):
-        systems = [system for system in read_systems(files) if not system.sanity_baseline]
+        systems = read_systems(files)
         room = headroom_of(systems)
         open_ = Counter[str]()
         for system in systems:

@@ -38,7 +38,7 @@ def train(
     *,
     labeled: list[Path],
     out: Path,
-    limit: int | None,
+    limit: int,
     layers: int | None,
     rank: int,
     learning_rate: float,

@@ -84,11 +84,6 @@ async def _fill(
     """Asks what is missing; says before how much that is, and then how far it is."""
     async with open_workbench(settings) as bench:
         assert isinstance(bench.recording, Pool)
-        if dropped := bench.recording.drop_notes("drawn"):
-            note(
-                f"{bench.recording.path}: verdicts that an earlier version kept here are dropped "
-                f"({dropped}); the bank {bank.folder} gets them anew, from the replies"
-            )
         estimate = filled_estimate(settings, problems, ways, draws, bank)
         split = settings.evaluation.split
         asked = f"{len(problems)} problems ({split}), {draws} draws of each way"

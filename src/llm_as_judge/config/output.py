@@ -14,7 +14,7 @@ from llm_as_judge.config.reading import Section
 class TrackingConfig(Section):
     """Trackers beside metrics.jsonl, which is always written."""
 
-    sinks: tuple[Literal["wandb", "trackio", "otel"], ...] = Field(
+    sinks: tuple[Literal["wandb", "otel"], ...] = Field(
         (), description="Trackers to show the run in; each is an extra of the same name."
     )
     project: str | None = Field(
@@ -23,7 +23,7 @@ class TrackingConfig(Section):
     online: bool = Field(
         False,
         description="Send figures while the run goes on. false: all stays on this machine.\n"
-        "W&B needs WANDB_API_KEY. Trackio sends to TRACKIO_SPACE_ID, otel to OTEL_EXPORTER_OTLP_ENDPOINT.",
+        "W&B needs WANDB_API_KEY. otel sends to OTEL_EXPORTER_OTLP_ENDPOINT.",
     )
 
 

@@ -21,7 +21,6 @@ from llm_as_judge.config import shipped_dir
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.program_runs import bank_program
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, grammar
-from llm_as_judge.evaluation.sanity_baselines import SANITY_BASELINES, SanityBaseline
 from llm_as_judge.evaluation.systems import (
     EvaluatedSystem,
     FixedProgram,
@@ -57,8 +56,6 @@ def find_system(spec: str, options: ProgramOptions) -> EvaluatedSystem:
         most, executors = options.drawn_calls, options.executors
         samplers = {domain: RandomPrograms(domain, most, executors) for domain in DOMAINS}
         return ProgramSystem(RANDOM, samplers, grammar())
-    if spec in SANITY_BASELINES:
-        return SanityBaseline(spec)
     path = Path(spec)
     if spec in baseline_names():
         return _written(spec, program_files(workflows_dir() / spec), options)
@@ -79,8 +76,8 @@ def find_system(spec: str, options: ProgramOptions) -> EvaluatedSystem:
             "a program FILE.py, or a folder of math.py, qa.py, code.py, any.py"
         )
     raise ConfigError(
-        f"--policy {spec!r}: wanted {UNTRAINED}, {', '.join(baseline_names())}, a sanity baseline "
-        f"({', '.join(SANITY_BASELINES)}), a checkpoint folder, a program FILE.py, or a folder of math.py, qa.py, code.py, any.py"
+        f"--policy {spec!r}: wanted {UNTRAINED}, {', '.join(baseline_names())}, a checkpoint folder, a program "
+        "FILE.py, or a folder of math.py, qa.py, code.py, any.py"
     )
 
 

@@ -91,9 +91,8 @@ def sentences(systems: Sequence[SystemResults]) -> list[str]:
     names none or several, a line says why no sentence comes, and what gives one. The fixed program is
     the best on the rows that it is compared on, which flatters it.
     """
-    policies = [one for one in systems if not one.sanity_baseline]
-    trained = [one for one in policies if one.checkpoint]
-    untrained = [one for one in policies if one.policy == "untrained"]
+    trained = [one for one in systems if one.checkpoint]
+    untrained = [one for one in systems if one.policy == "untrained"]
     if not trained:
         return []
     last = _last([one for one in trained if not one.sampled])
@@ -108,7 +107,7 @@ def sentences(systems: Sequence[SystemResults]) -> list[str]:
         found.append(sentence(before[0], after) + which)
     elif start and len(before) != 1:
         found.append(_no_before(before, start))
-    fixed = [one for one in policies if one not in trained + untrained and one.right]
+    fixed = [one for one in systems if one not in trained + untrained and one.right]
     if fixed:
         best = max(fixed, key=lambda one: fmean(right.right for right in one.right.values()))
         if best.right.keys() & after.right.keys():

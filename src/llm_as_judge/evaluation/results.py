@@ -14,7 +14,6 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.layout import FULL, run_folder
 from llm_as_judge.evaluation.metrics import official_scores, over_sets, set_metrics
 from llm_as_judge.evaluation.records import EvaluationRecord, PlannedSet, put_aside
-from llm_as_judge.evaluation.sanity_baselines import is_sanity_baseline
 from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.runs.results import FORMAT, FullResults, ProblemRow, Results, SetResults
@@ -35,7 +34,6 @@ def _figures(record: EvaluationRecord) -> dict[str, Any]:
         "format": FORMAT,
         "model": config.policy.name,
         "policy": plan.policy,
-        "control": is_sanity_baseline(plan.policy),
         "checkpoint": plan.checkpoint,
         "executor": config.executor.model,
         "judge": config.judge.label,

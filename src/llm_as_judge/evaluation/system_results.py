@@ -41,8 +41,6 @@ class SystemResults:
     checkpoint: str | None
     sampled: bool
     """Its programs were drawn at a temperature above 0; older files say none."""
-    sanity_baseline: bool
-    """Known answers, no policy: in the table, in no test and on no front."""
     seeds: tuple[int, ...]
     seed_accuracies: tuple[float, ...]
     datasets: Mapping[str, str]
@@ -266,7 +264,6 @@ def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResult
         executor=runs[0].executor,
         checkpoint=runs[0].checkpoint,
         sampled=bool(runs[0].config.get("evaluation", {}).get("temperature")),
-        sanity_baseline=runs[0].control,
         seeds=tuple(results.seed for results in runs),
         seed_accuracies=tuple(
             one.value for results in runs if (one := _accuracy_of(results)) is not None

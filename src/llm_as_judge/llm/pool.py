@@ -256,13 +256,6 @@ class Pool:
             ):
                 yield name, json.loads(self._texts.unpacked(value))
 
-    def drop_notes(self, topic: str) -> int:
-        """Forget the notes of a topic, and of those named ``TOPIC ...``; how many they were."""
-        with self._writing() as database:
-            return database.execute(
-                "DELETE FROM notes WHERE topic = ? OR topic GLOB ? || ' *'", (topic, topic)
-            ).rowcount
-
     # ------------------------------------------------------------------------------------- upkeep
     @property
     def bytes_used(self) -> int:

@@ -8,7 +8,6 @@ from typing import Protocol
 from torch import Tensor
 
 from llm_as_judge.policy.copied_prompts import CopiedPrompts
-from llm_as_judge.policy.launched import launched
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.shared_prompts import SharedPrompts
 from llm_as_judge.policy.slotted_prompts import SlottedPrompts
@@ -46,6 +45,6 @@ def decoding_batch(policy: Policy, rows: int) -> DecodingBatch:
     if config.model_type not in PLAIN or policy.sliding_window:
         return CopiedPrompts(policy)
     rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type")
-    if policy.device.type == "cuda" and not launched().sharded and rope not in MOVING_ROPE:
+    if policy.device.type == "cuda" and rope not in MOVING_ROPE:
         return SlottedPrompts(policy, rows)
     return SharedPrompts(policy)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from llm_as_judge.data.duplicates import SIMILARITY, passages, question_text, words
-from llm_as_judge.types import Domain, Problem, Program, Rollout
+from llm_as_judge.types import Domain, Problem, Rollout
 
 Vector = npt.NDArray[np.float32]
 _SHINGLE = 3
@@ -73,15 +73,12 @@ class ExperienceBuffer:
         *,
         threshold: float = 8.0,
         size: int = 100,
-        unwanted: Callable[[Program], bool] = lambda program: False,
     ) -> None:
         """
         Args:
             threshold: least total reward of an entry, on the scale of ``reward.py``.
             size: greatest number of entries of one domain.
-            unwanted: programs that are no example, however well they did.
         """
-        self._is_unwanted = unwanted
         self.threshold = threshold
         self.size = size
         self._entries: dict[Domain, dict[tuple[str, str], Experience]] = {}
@@ -106,7 +103,6 @@ class ExperienceBuffer:
             rollout.reward is not None
             and rollout.reward.total >= self.threshold
             and rollout.program.strictly_valid
-            and not self._is_unwanted(rollout.program)
             and rollout.verdict is not None
             and rollout.verdict.correct is True
         )

@@ -22,8 +22,6 @@ class Launched:
     local_rank: int = 0
     """Among those of its machine: the number of its CUDA device."""
     local_count: int = 1
-    sharded: bool = False
-    """The base weights are divided among the processes (FSDP2)."""
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> Launched:
@@ -45,18 +43,12 @@ def launched(environment: Mapping[str, str] = os.environ) -> Launched:
         count=_number(environment, "WORLD_SIZE"),
         local_rank=_number(environment, "LOCAL_RANK"),
         local_count=_number(environment, "LOCAL_WORLD_SIZE"),
-        sharded=environment.get("ACCELERATE_USE_FSDP") == "true",
     )
-    if found.sharded and environment.get("FSDP_VERSION") != "2":
-        raise ConfigError(
-            f"accelerate launch: FSDP version {environment.get('FSDP_VERSION')}, wanted 2: "
-            "fsdp_version: 2, as in config/accelerate/fsdp2.yaml"
-        )
-    if environment.get("ACCELERATE_USE_DEEPSPEED") == "true":
-        raise ConfigError(
-            "accelerate launch: DeepSpeed is not supported; take config/accelerate/ddp.yaml or "
-            "config/accelerate/fsdp2.yaml"
-        )
+    for name in ("FSDP", "DEEPSPEED"):
+        if environment.get(f"ACCELERATE_USE_{name}") == "true":
+            raise ConfigError(
+                f"accelerate launch: {name} is not supported; take config/accelerate/ddp.yaml"
+            )
     return found
 
 

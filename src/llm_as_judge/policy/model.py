@@ -193,7 +193,6 @@ def load_policy(
     dtype: Literal["auto", "bfloat16", "float32"] = "auto",
     gradient_checkpointing: bool = False,
     seed: int = 0,
-    sharded: bool = False,
     layers: int | None = None,
 ) -> Policy:
     """Base weights with a fresh adapter (B = 0: equal to the base) or a saved one.
@@ -202,7 +201,6 @@ def load_policy(
         weights: safetensors folder, or a .gguf file.
         adapter: shape of a new adapter, or the folder of a saved one.
         name: what saved adapters call the base model; None = by the place of ``weights``.
-        sharded: divide the base weights among the processes of the run, which all must call this.
         layers: of the base model from the bottom, the rest is left out; None = all.
     Raises:
         ModelError: weights or adapter cannot be loaded, or do not fit each other.
@@ -225,8 +223,7 @@ def load_policy(
     if layers is not None:
         _keep_layers(base, layers, folder)
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    if not sharded:
-        base.to(where)
+    base.to(where)
     torch.manual_seed(seed)
     if isinstance(adapter, AdapterSpec):
         model = new_adapter(base, adapter)
@@ -236,18 +233,13 @@ def load_policy(
     if gradient_checkpointing:
         recompute_activations(base)
     model.eval()
-    policy = Policy(
+    return Policy(
         model=model,
         tokenizer=tokenizer,
         device=where,
         dtype=torch_dtype,
         name=published_base(name or str(weights.absolute())),
     )
-    if sharded:
-        from llm_as_judge.policy.sharding import shard
-
-        shard(policy, where)
-    return policy
 
 
 def _refuse_other_layers(config: Any, folder: Path) -> None:

@@ -94,8 +94,6 @@ class Results(_Part):
     format: int = Field(0, le=FORMAT)
     model: str = ""
     policy: str = ""
-    control: bool = False
-    """Known answers, no policy's."""
     checkpoint: str | None = None
     executor: str | None = None
     judge: str | None = None

@@ -1,4 +1,4 @@
-"""Trackers that show a run beside its own files: Weights & Biases, Trackio, a collector of OpenTelemetry.
+"""Trackers that show a run beside its own files: Weights & Biases, a collector of OpenTelemetry.
 
 metrics.jsonl is the record; a sink gets the same numbers under the same names (docs/metrics.md)
 and nothing else: no problem, no program, no answer. ``otel`` gets spans in their place (``spans.py``).
@@ -27,7 +27,7 @@ class TrackingOptions:
     """Keys of the section ``tracking``."""
 
     sinks: tuple[str, ...] = ()
-    """``wandb``, ``trackio``, ``otel``."""
+    """``wandb``, ``otel``."""
     project: str | None = None
     online: bool = False
 
@@ -63,14 +63,6 @@ def require_sinks(tracking: TrackingOptions) -> None:
         raise ConfigError(
             "tracking.online: no WANDB_API_KEY in the environment or .env; set it, or leave "
             "tracking.online false and send the run later by: wandb sync"
-        )
-    elsewhere = os.environ.get("TRACKIO_SPACE_ID") or os.environ.get("TRACKIO_SERVER_URL")
-    if "trackio" in tracking.sinks and online != bool(elsewhere):
-        raise ConfigError(
-            "tracking.online: Trackio wants TRACKIO_SPACE_ID or TRACKIO_SERVER_URL in the environment"
-            if online
-            else "tracking.online: false, but TRACKIO_SPACE_ID or TRACKIO_SERVER_URL is set, and "
-            "Trackio would send the run there; unset it, or set tracking.online=true"
         )
     if "otel" in tracking.sinks and not online:
         for variable, address in _collectors():
@@ -130,7 +122,7 @@ def open_sinks(
     """
     require_sinks(tracking)
     opened: Mapping[str, Callable[[TrackingOptions, Path, Mapping[str, Any]], Sink]]
-    opened = {"wandb": _Wandb, "trackio": _Trackio}
+    opened = {"wandb": _Wandb}
     with ExitStack() as stack:
         sinks: list[Sink] = []
         for name in [one for one in tracking.sinks if one in opened]:
@@ -185,32 +177,3 @@ def _run_id(folder: Path) -> str:
     """The same for a resumed run, another for a run of the same name in another place."""
     place = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
     return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', folder.name)[:48]}-{place}"
-
-
-class _Trackio:
-    """Trackio, a data base of its own in LOGS/trackio (``TRACKIO_DIR`` moves it)."""
-
-    def __init__(
-        self, tracking: TrackingOptions, folder: Path, resolved: Mapping[str, Any]
-    ) -> None:
-        place = os.environ.setdefault("TRACKIO_DIR", str((folder.parent / "trackio").resolve()))
-        import trackio  # reads TRACKIO_DIR as it is loaded
-
-        try:
-            self._run: Any = trackio.init(
-                project=project_of(tracking),
-                name=folder.name,
-                resume="allow",
-                config=dict(resolved),
-                embed=False,
-                auto_log_gpu=False,
-                auto_log_cpu=False,
-            )
-        except OSError as error:
-            raise OutputError(f"tracking.sinks: trackio: {place}: {error}") from None
-
-    def log(self, step: int, numbers: Mapping[str, float]) -> None:
-        self._run.log(dict(numbers), step=step)
-
-    def close(self) -> None:
-        self._run.finish()

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from llm_as_judge.policy.attention import attention_named, packed_attention
-from llm_as_judge.policy.launched import launched
 from llm_as_judge.policy.model import MODELS_OWN, Policy
 from llm_as_judge.training.grpo import LossOptions, imitation_loss, policy_loss
 from llm_as_judge.training.micro_batches import MicroBatch
@@ -103,17 +102,13 @@ class MicroBatchGradients:
     def add(
         self, micro_batches: Sequence[PlacedMicroBatch], normalizers: Normalizers
     ) -> list[MicroBatchReport]:
-        """One pass over micro-batches; padding has no report."""
-        reports = [self._add(placed, normalizers) for placed in micro_batches]
-        return [report for report in reports if report is not None]
+        """One pass over micro-batches."""
+        return [self._add(placed, normalizers) for placed in micro_batches]
 
-    def _add(self, placed: PlacedMicroBatch, normalizers: Normalizers) -> MicroBatchReport | None:
+    def _add(self, placed: PlacedMicroBatch, normalizers: Normalizers) -> MicroBatchReport:
         micro_batch = placed.micro_batch
         logprobs_T, entropy_T = self._logprobs(placed, normalizers.temperature)
         reference_T = self._reference(placed, normalizers.temperature)
-        if micro_batch.padding:
-            torch.autograd.backward(logprobs_T.sum() * 0.0)
-            return None
         statistics: dict[str, float] = {}
         if micro_batch.imitated:
             gap_T = torch.zeros_like(logprobs_T.detach())
@@ -174,14 +169,14 @@ class MicroBatchGradients:
         Args:
             micro_batches: the first with 256 tokens or more in all are computed again.
         Returns:
-            Mean \\|difference\\| in nats; None where there is one way only (naive path, sharded weights).
+            Mean \\|difference\\| in nats; None where there is one way only (naive path).
         """
-        if not self._packed or launched().sharded:
+        if not self._packed:
             return None
         base = self._policy.base
         gaps: list[Tensor] = []
         for placed in micro_batches:
-            if placed.tree is None or placed.micro_batch.padding:
+            if placed.tree is None:
                 continue
             with torch.no_grad():
                 packed_T = packed_logprobs(base, placed.tree, temperature=temperature)[0]

@@ -180,13 +180,7 @@ class Learner:
         self, shares: Sequence[Sequence[MicroBatch]], temperature: float
     ) -> dict[str, float]:
         """All epochs over what each process has to compute; then the weights are a version on."""
-        lengths = [
-            n
-            for share in shares
-            for micro_batch in share
-            if not micro_batch.padding
-            for n in micro_batch.lengths
-        ]
+        lengths = [n for share in shares for micro_batch in share for n in micro_batch.lengths]
         epochs = self._options.epochs
         normalizers = Normalizers(temperature, len(lengths), sum(lengths), epochs)
         metrics: dict[str, float] = {}

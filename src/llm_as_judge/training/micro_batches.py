@@ -1,9 +1,7 @@
 """Micro-batches of an update as plain values, and which process computes which.
 
 A tree is a prompt with its scored completions. Trees are never split: a micro-batch holds whole
-ones, and so does the share of a process. All shares have equally many micro-batches, the short ones
-filled up with padding, which has no loss: a sharded model gathers its layers from all processes in
-each micro-batch, and would wait for ever for one that has fewer.
+ones, and so does the share of a process.
 """
 
 from __future__ import annotations
@@ -30,8 +28,6 @@ class MicroBatch:
     advantages_S: tuple[float, ...]
     fresh: bool
     """Every completion was sampled by the very weights that are being updated."""
-    padding: bool = False
-    """Computed, but without part in loss and statistics."""
 
     @property
     def imitated(self) -> bool:
@@ -54,7 +50,7 @@ def shares_of_micro_batches(
     shares: int = 1,
     entropy_bonus: float = 0.0,
 ) -> list[list[MicroBatch]]:
-    """Micro-batches of each of ``shares`` processes, equally many for all.
+    """Micro-batches of each of ``shares`` processes; a process may have none.
 
     Advantages are those of the whole step: they are computed before it is divided.
 
@@ -93,9 +89,7 @@ def shares_of_trees(
     for share in _share_out(trees, shares):
         batches = _packed(share, tokens_per_micro_batch) if packed else _single(share)
         micro_batches.append([_micro_batch(batch, version) for batch in batches])
-    longest = max(map(len, micro_batches))
-    example = next(micro_batch for share in micro_batches for micro_batch in share)
-    return [[*share, *[_padding(example)] * (longest - len(share))] for share in micro_batches]
+    return micro_batches
 
 
 def _share_out(trees: Sequence[Tree], shares: int) -> list[list[Tree]]:
@@ -145,16 +139,4 @@ def _micro_batch(trees: Sequence[Tree], version: int) -> MicroBatch:
         old_logprobs_T=tuple(p for c in completions for p in c.logprobs),
         advantages_S=tuple(a for _, advantages_K in trees for a in advantages_K),
         fresh=all(c.logprobs and c.policy_version == version for c in completions),
-    )
-
-
-def _padding(example: MicroBatch) -> MicroBatch:
-    """The least that has the shape of one: ids that the model knows, one token to score."""
-    return MicroBatch(
-        prompts_P=(example.prompts_P[0][:2],),
-        completions_P_K=((example.completions_P_K[0][0][:1],),),
-        old_logprobs_T=(0.0,),
-        advantages_S=(0.0,),
-        fresh=True,
-        padding=True,
     )

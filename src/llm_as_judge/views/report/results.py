@@ -59,9 +59,8 @@ def results_view(results: Mapping[str, Results]) -> ResultsView:
 
 def _front(results: Mapping[str, Results]) -> charts.Chart | None:
     named = []
-    taking = {name: data for name, data in results.items() if not data.control}
-    priced = all(data.overall.get("cost") is not None for data in taking.values())
-    for heading, data in taking.items():
+    priced = all(data.overall.get("cost") is not None for data in results.values())
+    for heading, data in results.items():
         spent, right = data.overall.get("cost" if priced else "tokens"), data.overall["accuracy"]
         if spent is not None and right is not None:
             low, high = data.overall["accuracy_low"], data.overall["accuracy_high"]
@@ -109,10 +108,7 @@ def _held(bar: Mapping[str, Any]) -> str:
 
 
 def heading_of(name: str, data: Results) -> str:
-    """``name``, with what keeps its figures from being a policy's on held-out rows:
-    ``name (sanity baseline)``, ``name (train rows)``."""
-    if data.control:  # known answers, which cost nothing
-        return f"{name} (sanity baseline)"
+    """``name``, where its rows are not the held-out ones with their split: ``name (train rows)``."""
     return name if data.split == "test" else f"{name} ({data.split} rows)"
 
 

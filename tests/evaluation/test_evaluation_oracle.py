@@ -15,7 +15,6 @@ from oracle import Answer, bench_with, empty, gold, oracle, sample_problems, wro
 from llm_as_judge.assembly import program_options
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
-from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.baselines import find_system
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.records import EvaluationRecord
@@ -36,7 +35,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("controls")
+    folder = tmp_path_factory.mktemp("oracle")
     for name, count in SETS.items():
         write_problems(folder / "test" / f"{name}_test.jsonl", sample_problems(name, count))
     return folder
@@ -63,70 +62,6 @@ async def evaluated(config: Config, system: Any, chat: ScriptedChat) -> Evaluati
     with open_evaluation(config, own, system.label, fresh=True) as record:
         await run_evaluation(record, own)
     return record
-
-
-@pytest.mark.parametrize(("kind", "score"), [("gold", 1.0), ("wrong", 0.0), ("empty", 0.0)])
-async def test_a_control_scores_what_it_must_on_every_set_and_asks_nobody(
-    place: Path, kind: str, score: float
-) -> None:
-    config, baseline = settings(place), find_system(kind, program_options(Config()))
-    with open_evaluation(config, baseline, kind, fresh=True) as record:
-        await run_evaluation(record, baseline)
-    found = results_of(record).as_json()
-    for row in found["datasets"]:
-        names = ("accuracy", "official") if row["official"] == ["accuracy"] else row["official"]
-        metrics = {**row["metrics"], "official": row["metrics"]["accuracy"]}
-        assert (metrics["accuracy"], metrics["not_graded"], metrics["calls"]) == (score, 0, 0)
-        if kind != "wrong":  # an answer of another row may share words with the right one
-            assert [metrics[name] for name in names] == [score] * len(names)
-    assert (found["control"], found["policy"]) == (True, f"control {kind}")
-    assert EvaluationRecord.read(record.folder).missing() == {}
-
-
-async def test_the_wrong_answer_is_that_of_another_row_which_the_rules_do_not_accept(
-    tmp_path: Path,
-) -> None:
-    rows = [
-        Problem(f"gsm8k/test/{n}", "gsm8k", "math", f"Question {n}?", (answer,))
-        for n, answer in enumerate(("4", "4.0", "5"))
-    ]
-    write_problems(tmp_path / "test" / "gsm8k_test.jsonl", rows)
-    baseline = find_system("wrong", program_options(Config()))
-
-    async def answers(**evaluation: int) -> list[str]:
-        config = settings(tmp_path, ("gsm8k",)).model_dump() | {"evaluation": evaluation}
-        with open_evaluation(Config.model_validate(config), baseline, "x") as record:
-            await run_evaluation(record, baseline)
-        return [g.rollouts[0].execution.answer for g in record.groups() if g.rollouts[0].execution]
-
-    assert await answers() == ["5", "5", "4"]
-    assert len(await answers(limit_per_set=1)) == 1  # the others may answer though not evaluated
-
-
-@pytest.mark.parametrize("kind", ["gold", "wrong"])
-def test_a_control_that_cannot_answer_is_refused_at_the_start(tmp_path: Path, kind: str) -> None:
-    baseline = find_system(kind, program_options(Config()))
-    (code,) = sample_problems("mbpp", 1)
-    write_problems(tmp_path / "test" / "mbpp_test.jsonl", [replace(code, meta={})])
-    with pytest.raises(DataError, match=r"mbpp/sanitized/1: no reference solution in meta"):
-        baseline.check(settings(tmp_path, ("mbpp",)))
-    write_problems(tmp_path / "test" / "mbpp_test.jsonl", [code])
-    if kind == "wrong":
-        with pytest.raises(DataError, match="mbpp: one row has no other whose answer is wrong"):
-            baseline.check(settings(tmp_path, ("mbpp",)))
-    if kind == "gold":  # only what is evaluated must have an answer
-        rows = [
-            replace(code, id=f"mbpp/test/{n}", meta=code.meta if n != 3 else {}) for n in range(9)
-        ]
-        write_problems(tmp_path / "test" / "mbpp_test.jsonl", rows)
-        config = settings(tmp_path, ("mbpp",))
-        with pytest.raises(DataError, match="mbpp/test/3"):
-            baseline.check(config)
-        limited = config.evaluation.model_copy(update={"limit_per_set": 1})
-        baseline.check(config.model_copy(update={"evaluation": limited}))
-    several = Config.model_validate({"evaluation": {"samples": 2}})
-    with pytest.raises(ConfigError, match="2 answers of a sanity baseline are all the same"):
-        baseline.check(several)
 
 
 @pytest.mark.parametrize("policy", ["direct", "hand_crafted"])

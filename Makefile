@@ -46,13 +46,10 @@ types: $(READY)  ## types; one process for a minute, which is why it runs beside
 fast-tests: $(READY)
 	$(BIN)/pytest $(AT_ONCE) -m "not slow and not chaos"
 
-# below Python 3.12 coverage costs as much as the tests, from there on a twentieth of that: only there it is measured.
 # The fast tests reach the lines; whole runs, which take most of the time, need not be watched.
 .PHONY: tests
 tests: $(READY)
-	if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then \
-		fast=0; $(MAKE) coverage || fast=1; $(BIN)/pytest $(AT_ONCE) -m "slow and not chaos" && exit $$fast; \
-		else $(BIN)/pytest $(AT_ONCE) -m "not chaos"; fi
+	fast=0; $(MAKE) coverage || fast=1; $(BIN)/pytest $(AT_ONCE) -m "slow and not chaos" && exit $$fast
 
 .PHONY: coverage
 coverage: $(READY)   ## the fast tests, watched: they reach at least 90 % of lines

@@ -11,12 +11,13 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import own_task_walk
 import pytest
 
 from documented import ROOT, blocks, commands
@@ -138,6 +139,37 @@ def test_the_page_leads_from_rows_to_a_trained_evaluated_and_served_policy(
             reply = httpx.post(f"{url}/chat/completions", json=asked, timeout=120)
         assert reply.status_code == 200, reply.text
         assert reply.json()["choices"][0]["message"]["content"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("audited")
+def test_the_walk_times_every_verb_from_made_rows_to_a_served_answer(place: Path) -> None:
+    rows = place / "rows.jsonl"
+    own_task_walk.write_rows("invoices", rows, 0)
+    question = next(iter(read_problems(rows))).question
+
+    def verb(words: Sequence[str]) -> int:
+        ended(list(words))
+        return 0
+
+    with in_a_thread(FaultEndpoint(0.0, answer=Knowing(rows))) as endpoint:
+        verbs = own_task_walk.verbs_of("invoices", f"openai:m@{endpoint.url}", 2)
+        timed = list(own_task_walk.walk(place, verbs, verb))
+        step = place / "checkpoints/qwen25-coder-0.5b/grpo_mixed/step_2"
+        assert own_task_walk.served_answer(place, step, question)
+    assert [one.verb for one in timed] == [
+        *("init", "headroom", "pool fill", "search", "stop learn"),
+        *("evaluate", "train", "evaluate", "compare"),
+    ]
+    assert (place / own_task_walk.STOP).is_file()
+
+
+@pytest.mark.parametrize("task", own_task_walk.TASKS)
+def test_the_walks_rows_are_forty_different_ones_of_one_kind(task: str, tmp_path: Path) -> None:
+    own_task_walk.write_rows(task, tmp_path / "rows.jsonl", 0)
+    made = list(read_problems(tmp_path / "rows.jsonl"))
+    assert len({problem.question for problem in made}) == own_task_walk.ROWS
+    assert len({problem.domain for problem in made}) == 1
 
 
 @pytest.mark.slow

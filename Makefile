@@ -18,7 +18,8 @@ help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 run: $(RUNS)     ## set up, then train small real models on a small task
-	exec $(BIN)/llm-as-judge quickstart $(ARGS)
+# Ctrl-C is no error of make's: the command has said what is kept
+	@trap : INT; $(BIN)/llm-as-judge quickstart $(ARGS) || { status=$$?; test $$status -eq 130 || exit $$status; }
 
 .PHONY: full
 full: $(RUNS)    ## the whole pipeline on six data sets, with small real models

@@ -33,7 +33,7 @@ def monitor_picture(run_dir: Path) -> Path:
     """The terminal of `llm-as-judge monitor`, 80 columns."""
     run = read_run(run_dir)
     screen = Console(record=True, width=80, file=io.StringIO())
-    screen.print(look(run, read_tail(run, "all"), now=(run.written_at or 0.0) + 3))
+    screen.print(look(run, read_tail(run, "all"), now=(run.written_at or 0.0) + 3, size=(80, 23)))
     path = PICTURES / "monitor.svg"
     svg = screen.export_svg(title="llm-as-judge monitor", theme=DIMMED_MONOKAI)
     # the reader's own monospaced font: a picture asks the network for nothing

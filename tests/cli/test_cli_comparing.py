@@ -66,8 +66,10 @@ def test_compare_opens_with_what_training_changed(verb: Verbs, folder: Path) -> 
     ]
     first, *_ = verb("compare", *files)[1].splitlines()
     assert first.startswith(
-        "Training made no difference that is shown: 5 problems can never show one, 8 or more can. "
-        "0 of 5 right after training"
+        "Training made no difference that is shown: 0 of 5 right before, 0 of 5 after; +0 points "
+    )
+    assert (
+        "Take more test rows: 5 problems can never show one, 8 or more can; or more steps." in first
     )
     assert json.loads(verb("compare", *files, "--json")[1])["verdict"] == [first]
 

@@ -89,14 +89,14 @@ def test_half_open_is_half_right_and_no_difference_rests_on_it(
         "own_task_qa 100 [76, 100] 50 to 100 [25, 100]",
         "open answers 0 6",
         "difference, points +50.0 [-24.2, +74.6]",
-        "only it : only ref. 6 : 0",
+        "wins : losses 6 : 0",
         "p 0.031",
         "by open answers, points +0.0 to +50.0",
         "p at most (Holm) 1.000",
         f"open answers: half 6 (own_task_qa 6). {REACH} What to do: {POINTER}",
         (
-            "perfect: Open answers on 6 of these problems count as not right: whatever they are, the difference is between "
-            "+0.0 and +50.0 points, p at most 1.000."
+            "perfect: Open answers on 6 problems count as not right; whatever they are, the difference is +0.0 to +50.0 "
+            "points, p at most 1.000."
         ),
     )
     assert [line for line in wanted if line not in block] == []

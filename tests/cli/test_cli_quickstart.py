@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +16,19 @@ from called_verbs import Verbs, written
 from llm_as_judge.cli import quickstart_outcome, quickstarting
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.quickstart_outcome import verdict
-from llm_as_judge.cli.quickstarting import Lines
 from llm_as_judge.evaluation.compare import Comparison
-from llm_as_judge.evaluation.quickstart import SYSTEMS, Outcome, judged, quickstart
+from llm_as_judge.evaluation.quickstart import (
+    PARTS,
+    SYSTEMS,
+    TRAINED,
+    WARM,
+    Outcome,
+    judged,
+    quickstart,
+)
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.judge.scoring import RIGHT, UNSURE, WRONG
+from llm_as_judge.views.progress import Progress
 
 
 def pair(difference: float, p: float) -> Comparison:
@@ -71,21 +80,6 @@ def test_the_verdict_says_what_grpo_taught_and_what_to_do_where_nothing_is_shown
     assert "training.learning_rate" in todo
 
 
-def test_a_step_is_one_line_with_what_was_right_valid_and_used(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    lines = Lines()
-    lines.step(
-        2,
-        6,
-        {"accuracy/all": 0.5, "rollout/strictly_valid": 0.75, "time/step_s": 41.4},
-    )
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.endswith("step 2 of 6: right 50%, valid 75%, 41 s; operators: none")
-    lines.step(3, 6, {"judge/decided": 0.04})
-    assert capsys.readouterr().out.endswith("operators: none; trained judge decided 4%\n")
-
-
 def test_the_trained_judge_s_verdicts_are_counted(folder: Path) -> None:
     rows = [
         {"id": str(n), "dataset": "lookups", "domain": "qa", "correct": [correct], "rule": [rule]}
@@ -106,16 +100,12 @@ def test_the_trained_judge_s_verdicts_are_counted(folder: Path) -> None:
     )
 
 
-def test_a_long_silence_is_broken_by_what_is_going_on(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(quickstarting, "QUIET_S", 0.0)
-    monkeypatch.setattr(quickstarting, "LOOK_S", 0.01)
-    with Lines() as lines:
-        lines.stage("loading models")
-        while "loading models" not in (seen := capsys.readouterr().out):
-            assert lines.is_watching, seen
-    assert "... loading models" in seen
+def test_each_system_is_a_part_and_so_is_what_comes_between() -> None:
+    assert len(set(PARTS)) == len(PARTS)
+    assert set(SYSTEMS) < set(PARTS)
+    assert (
+        PARTS.index("warm start") < PARTS.index(WARM) < PARTS.index("GRPO") < PARTS.index(TRAINED)
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,7 +165,7 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
         Asked("quickstart", None, sets, {"training.seed": 3, "training.steps": 1}),
     )
     with pytest.raises(Interrupted):
-        quickstart(settings, Lines(), until_training)
+        quickstart(settings, Progress(parts=PARTS), until_training)
     before = kept_rollouts(folder)
     assert len(before) == len(SYSTEMS) - 2
 
@@ -187,10 +177,15 @@ def test_a_quickstart_that_was_stopped_goes_on_and_ends_with_tests_page_and_comm
     assert len(after) == len(SYSTEMS)
     assert {path: after[path] for path in before} == before  # paid for once
     assert "It was made to have room" in out
-    assert "a recorded quickstart (seed 0), graded again: right best_fixed " in out
+    assert "a run of seed 0 that ended before: right best_fixed " in out
+    shown = folder / "quick" / "seed_3" / "recorded" / "report.html"
+    assert f"this is what the end looks like: {shown.relative_to(folder)}" in out
+    assert "trained is better than warm_started" in shown.read_text()
+    numbers = [int(n) for n in re.findall(rf"  part (\d+) of {len(PARTS)}, ", out)]
+    assert list(dict.fromkeys(numbers)) == list(range(1, len(PARTS) + 1))
     assert "bank of 6 rows: right cot " in out
     assert "warm start: " in out
-    assert "step 1 of 1: right" in out
+    assert re.search(r"step 1 of 1: \d+ s, right ", out)
     assert "trained - untrained: " in out
     assert "trained - warm-started: " in out
     assert "the same with drawn programs: " in out

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pty
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +112,32 @@ def test_a_stopped_process_hears_no_second_signal_in_its_last_words() -> None:
         os.kill(os.getpid(), signal.SIGINT)
     os.kill(os.getpid(), signal.SIGINT)
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+STOPPED = """#!/bin/sh
+trap 'echo closed; exit 130' INT
+echo begun
+while :; do sleep 0.01; done
+"""
+
+
+def test_ctrl_c_of_make_run_is_no_error_of_make(tmp_path: Path) -> None:
+    command = tmp_path / "bin" / "llm-as-judge"
+    command.parent.mkdir()
+    command.write_text(STOPPED)
+    command.chmod(0o755)
+    (tmp_path / ".ready-to-run").touch()
+    make, terminal = pty.fork()
+    if make == 0:
+        os.chdir(Path(__file__).parents[2])
+        os.execvp("make", ["make", "run", f"VENV={tmp_path}"])
+    seen = b""
+    while b"begun" not in seen:
+        seen += os.read(terminal, 1024)
+    os.write(terminal, b"\x03")
+    with suppress(OSError):  # the terminal has gone
+        while more := os.read(terminal, 1024):
+            seen += more
+    os.waitpid(make, 0)
+    assert b"closed" in seen
+    assert b"Error" not in seen

@@ -41,18 +41,18 @@ def evaluated(folder: Path, name: str, right: int, **more: Any) -> Path:
     [
         pytest.param(
             22,  # 13 won, none lost: p = 2 / 2 ** 13
-            "Training helped: 22 of 36 right after training, 9 of 36 before training; +36 points "
-            "(95 % interval +22 to +52), p < 0.001, n = 36. A problem costs 120 written tokens after "
-            "training, 100 before training.",
+            "Training helped: 9 of 36 right before, 22 of 36 after; +36 points [+22, +52], wins : losses 13 : 0, "
+            "p < 0.001. A problem costs 100 written tokens before, 120 after.",
             id="helped",
         ),
         pytest.param(
             12,  # 3 won, none lost: p = 2 / 2 ** 3
-            "Training made no difference that is shown: 12 of 36 right after training, 9 of 36 before "
-            "training; +8 points (95 % interval -2 to +22), p = 0.250, n = 36.",
+            "Training made no difference that is shown: 9 of 36 right before, 12 of 36 after; +8 points [-2, +22], "
+            "wins : losses 3 : 0, p = 0.250. A problem costs 100 written tokens before, 120 after. Take more test "
+            "rows; or more steps.",
             id="not shown",
         ),
-        pytest.param(0, "Training did harm: 0 of 36 right", id="harm"),
+        pytest.param(0, "Training did harm: 9 of 36 right before, 0 of 36 after;", id="harm"),
     ],
 )
 def test_the_verdict_says_before_after_difference_p_n_and_cost(
@@ -67,7 +67,7 @@ def test_two_that_are_not_before_and_after_are_called_by_their_names(tmp_path: P
     files = {name: evaluated(tmp_path, name, n) for name, n in (("direct", 9), ("cot", 22))}
     said = told_apart(files)
     assert said.startswith(
-        "cot is better than direct: 22 of 36 right by cot, 9 of 36 by direct; +36"
+        "cot is better than direct: 9 of 36 right with direct, 22 of 36 with cot; +36"
     )
     assert told_apart({**files, "third": evaluated(tmp_path, "third", 3)}) == ""
 
@@ -81,8 +81,8 @@ def test_a_trained_policy_is_told_against_the_untrained_one_and_the_best_fixed_p
     files = [evaluated(tmp_path, name, n, **of.get(name, {})) for name, n in right.items()]
     systems = read_systems(files)
     assert [line.split(";")[0] for line in sentences(systems)] == [
-        "Training helped: 22 of 36 right after training, 9 of 36 before training",
-        "m is better than cot: 22 of 36 right by m, 12 of 36 by cot",
+        "Training helped: 9 of 36 right before, 22 of 36 after",
+        "m is better than cot: 12 of 36 right with cot, 22 of 36 with m",
     ]
     assert len(sentences(systems[2:])) == 1
     assert sentences(systems[:3]) == []
@@ -111,9 +111,11 @@ def test_after_is_the_policy_of_the_most_steps_and_before_the_greedy_untrained_o
 ) -> None:
     files = quickstart_results(tmp_path)
     first, second = sentences(read_systems(list(files.values())))
-    assert first.startswith("Training helped: 22 of 36 right after training, 9 of 36 before")
+    assert first.startswith("Training helped: 9 of 36 right before, 22 of 36 after")
     assert first.endswith(" Before: untrained, after: trained.")
-    assert second.startswith("trained is better than best_fixed: 22 of 36 right by trained, 12")
+    assert second.startswith(
+        "trained is better than best_fixed: 12 of 36 right with best_fixed, 22"
+    )
     assert "Before:" not in sentences(read_systems([files["untrained"], files["trained"]]))[0]
 
 
@@ -167,7 +169,7 @@ def test_an_untrained_policy_of_another_model_is_not_before(tmp_path: Path) -> N
     before = evaluated(tmp_path, "m_untrained", 9, policy="untrained", model="m")
     other = evaluated(tmp_path, "o_untrained", 30, policy="untrained", model="o")
     (said,) = sentences(read_systems([after, other, before]))
-    assert "9 of 36 before training" in said
+    assert "9 of 36 right before" in said
     assert said.endswith("Before: m_untrained, after: m.")
 
 
@@ -212,7 +214,7 @@ def test_before_and_after_of_a_run_are_found_beside_it(
     after = evaluated(folder, "m", 22, checkpoint="ck/step_4")
     (folder / "broken_results.json").write_text("{")
     assert evaluations_of(run) == {"before": before, "after": after}
-    assert told_apart(evaluations_of(run)).startswith("Training helped: 22 of 36 right")
+    assert told_apart(evaluations_of(run)).startswith("Training helped: 9 of 36 right before, 22")
 
 
 def test_a_folder_that_holds_no_run_is_one_line(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_pure_luck_is_said_to_be_none_of_it() -> None:
         vectors = random / np.linalg.norm(random, axis=1, keepdims=True)
         found = audited(part(rasch(seed), seed, vectors_PE=vectors))
         assert found.adaptation is False
-        assert "Adaptation is not there" in found.words
+        assert "There is nothing to learn for each problem" in found.words
         assert found.oracle > found.fixed + 0.1  # which looks like much to learn, and is not
 
 
@@ -91,8 +91,8 @@ def test_draws_that_share_replies_are_no_evidence() -> None:
         assert found.interaction is not None
         assert found.interaction.value > 0.02
         assert (found.once, found.adaptation, found.clear) == (None, None, False)
-        assert "at most" in found.words
-        assert "cannot tell how much of it is luck" in found.words
+        assert "as an upper bound" in found.words
+        assert "More draws tell how much of it is luck" in found.words
 
 
 def test_programs_that_ask_once_show_an_interaction_beside_votes() -> None:

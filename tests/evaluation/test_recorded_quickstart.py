@@ -12,6 +12,8 @@ import pytest
 from llm_as_judge.config import load_config
 from llm_as_judge.data.quickstart import SIZES
 from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.compare import compare
+from llm_as_judge.evaluation.pages import changes
 from llm_as_judge.evaluation.recorded_quickstart import (
     FILE,
     RECORDED,
@@ -19,6 +21,7 @@ from llm_as_judge.evaluation.recorded_quickstart import (
     read_recorded,
     shipped_recording,
 )
+from llm_as_judge.evaluation.system_results import read_systems
 
 README = Path(__file__).parents[2] / "README.md"
 ROWS = sum(sizes["test"] for sizes in SIZES.values())
@@ -37,7 +40,14 @@ def test_the_shipped_run_is_of_todays_held_out_rows_and_holds_no_prompt() -> Non
 @pytest.mark.slow
 def test_todays_rules_show_of_the_shipped_run_what_the_readme_says(tmp_path: Path) -> None:
     config = load_config("quickstart")
-    found = asyncio.run(grade_recorded(shipped_recording(), config, tmp_path))
+    paths = asyncio.run(grade_recorded(shipped_recording(), config, tmp_path))
+    found = dict(zip(paths, read_systems(list(paths.values())), strict=True))
+    changed = changes(paths["warm_started"], paths["trained"], ("before", "after"))
+    assert changed is not None
+    pair = compare([found["trained"], found["warm_started"]], found["warm_started"])[0]
+    assert (len(changed.won), len(changed.lost)) == (pair.only_other, pair.only_reference)
+    kinds = {one.dataset for one in changed.won}
+    assert {one.dataset for one in changed.won[: len(kinds)]} == kinds  # they take turns
     right = {name: round(sum(system.correct.values())) for name, system in found.items()}
     assert max(right["warm_started"], right["best_fixed"]) < right["trained"]
     dear = found["trained"].mean_tokens / found["best_fixed"].mean_tokens

@@ -114,7 +114,7 @@ OWN = {".lock", "answer_salt", "ledger.json", "ledger.jsonl", "timings.jsonl", "
 """Names of files whose content is a process's, a salt, or the bill, to which lost replies belong."""
 TOLD = {
     *("answer", "attempts", "digest", "ledger", "report_sha256"),
-    *("left_s", "median_s", "seconds", "slowest_s", "time"),
+    *("median_s", "seconds", "slowest_s", "time"),
 }
 """Keys of clocks, salted hashes and bills."""
 

@@ -205,35 +205,42 @@ async def test_what_is_taught_is_said_once_before_the_first_update_and_as_the_dr
     options = warm_start_options(config)
     plan = WarmStartPlan.of(options, problem_file(config.data.train_file), None)
     assert isinstance(plan, WarmStartPlan)
-    first, *updates = [line for line in view.stages if line.startswith("warm start: ")]
+    first, last = [line for line in view.stages if line.startswith("warm start: ")]
     assert first == foretold(options, plan)
     assert first == (
         "warm start: 16 of the bank's 16 training problems teach 2 programs (math 16 of 16): 8 updates"
     )
-    assert [line.split(",")[0] for line in updates] == [
-        f"warm start: update {n} of 8" for n in range(1, 9)
-    ]
+    assert last.startswith("warm start: 8 updates, loss ")
 
 
-class Going(Listing):
-    """All that is said to go on, between the lines of what has ended."""
+class Counting(SilentView):
+    """The count of each part, and what is said beside it."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+
+    def part(
+        self, name: str, total: int = 0, unit: str = "", done: int = 0, *, begun: bool = False
+    ) -> None:
+        self.told.append((name, done, total))
+
+    def did(self, count: int = 1) -> None:
+        name, done, total = next(one for one in reversed(self.told) if isinstance(one, tuple))
+        self.told.append((name, done + count, total))
 
     def doing(self, text: str) -> None:
-        self.stages.append(f"... {text}")
+        self.told.append(text)
 
 
 @pytest.mark.slow
-async def test_an_update_of_the_warm_start_is_named_while_it_goes_on(place: Path) -> None:
-    view = Going()
+async def test_the_updates_of_the_warm_start_are_counted_as_they_end(place: Path) -> None:
+    view = Counting()
     bank = fill(place / "bank", by_kind)
     await train(settings(place, "named", bank, save_every=1), place, view=view)
-    going = ""
-    for line in view.stages:
-        if line.startswith("warm start: update"):
-            assert going == f"... {line.split(',')[0]}"
-        going = line if line.startswith("... ") else going
-    assert "... warm start: update 4 of 4" in view.stages
-    assert "... writing the checkpoint step_0" in view.stages
+    counts = [one for one in view.told if isinstance(one, tuple) and one[0] == "warm start"]
+    assert counts == [("warm start", done, 4) for done in range(5)]
+    assert "writing the checkpoint step_0" in view.told
+    assert sum(str(one).startswith("loss ") for one in view.told) == 4
 
 
 @pytest.mark.slow
@@ -241,7 +248,7 @@ async def test_a_bank_in_which_all_are_wrong_changes_no_weight(place: Path) -> N
     wrong = fill(place / "wrong", lambda one, kind: 0.0)
     view = Listing()
     taught = await train(settings(place, "taught", wrong), place, view=view)
-    (said,) = [line for line in view.stages if line.startswith("warm start: ")]
+    said = next(line for line in view.stages if line.startswith("warm start: "))
     assert said.endswith("(math none: no program was right there): 0 updates")
     untaught = await train(settings(place, "untaught", None), place)
     require_equal(weights(taught.checkpoint), weights(untaught.checkpoint))
@@ -314,8 +321,12 @@ class KilledError(Exception):
 class Killing(SilentView):
     """Ends the process, so to speak, while it works on an update."""
 
-    def stage(self, text: str) -> None:
-        if text.startswith("warm start: update 3 of 8"):
+    def __init__(self) -> None:
+        self._updates = 0
+
+    def did(self, count: int = 1) -> None:
+        self._updates += count
+        if self._updates == 3:
             raise KilledError
 
 

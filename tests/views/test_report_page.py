@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.views.report import Sources, render, write_report
+from llm_as_judge.views.report import Change, Changes, Side, Sources, render, write_report
 from llm_as_judge.views.report.page import embedded
 from run_folders import HOSTILE, results, write_rows, write_run
 
@@ -186,6 +186,36 @@ def test_the_page_opens_with_the_verdict(tmp_path: Path) -> None:
     page = render(Sources(write_run(tmp_path / "run"), verdict="Training helped: <b>"))
     assert page.index("Training helped: &lt;b&gt;") < page.index('class="summary"')
     assert 'class="verdict"' not in render(Sources(tmp_path / "run"))
+
+
+def won(text: str) -> Changes:
+    one = Change("arithmetic", text, "4", (Side("5", text), Side("4", "return 4")))
+    return Changes(("before", "after"), (one,) * 10, ())
+
+
+def test_results_and_what_was_won_stand_before_the_curves(tmp_path: Path) -> None:
+    run, named = write_run(tmp_path / "run"), {"a": results(0.5, 10), "b": results(0.6, 20)}
+    page = render(Sources(run, named, verdict="It helped", changes=won("2 + 2?")))
+    marks = (
+        "It helped",
+        'id="h-results"',
+        "Cost and accuracy",
+        "Won: 10",
+        "Lost: 0",
+        'id="h-curves"',
+    )
+    assert sorted(marks, key=page.index) == list(marks)
+    assert page.count("<h3>Cost and accuracy</h3>") == 1
+    assert page.count("<h3>Reward</h3>") == 1
+    assert "2 more" in page  # eight are seen at once
+    assert "wanted <b>4</b>" in page
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_questions_and_programs_of_changes_are_escaped(text: str) -> None:
+    page = render(Sources(changes=won(text.replace("\ud800", ""))))
+    assert len(Elements(page).scripts) == 2
+    assert "<img" not in page
 
 
 def test_the_page_is_written_whole(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tables and progress, as a terminal of known width shows them."""
+"""Tables, as a terminal of known width shows them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ import io
 from rich.console import Console
 
 from llm_as_judge.runs.results import Results
-from llm_as_judge.types import Completion, Program, Rollout
 from llm_as_judge.views.live import (
-    LONG_S,
-    QUIET_S,
     STEP_COLUMNS,
-    ProgressView,
     cells,
     results_table,
     smallness,
@@ -24,8 +20,8 @@ from llm_as_judge.views.live import (
 STEP = {"step": 3, "accuracy/all": 0.5, "reward/mean": -1.25, "executor/tokens": 120.4}
 
 
-def screen(terminal: bool = False) -> Console:
-    return Console(file=io.StringIO(), width=200, force_terminal=terminal)
+def screen() -> Console:
+    return Console(file=io.StringIO(), width=200)
 
 
 def shown(console: Console) -> str:
@@ -119,22 +115,7 @@ def test_a_few_problems_are_told_to_show_little_and_many_are_not() -> None:
     assert smallness({"before": many, "after": many}) == ""
 
 
-def test_progress_prints_a_line_a_step_and_a_stage() -> None:
-    console = screen(terminal=True)
-    rollout = Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", ""))
-    with ProgressView(console, rollouts=2, steps=5) as view:
-        view.stage("sampling [1]")
-        view.rollout(rollout)
-        view.step(3, 5, {"reward/mean": 0.5})
-    text = shown(console)
-    assert "sampling" in text
-    assert "step 3 of 5: reward +0.50" in text
-    assert "3/5" in text
-
-
-def test_a_log_has_one_line_a_step_with_seconds_right_and_cost() -> None:
-    console = screen()
-    rollout = Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", ""))
+def test_the_line_of_a_step_has_seconds_right_and_cost() -> None:
     metrics = {
         "time/step_s": 41.4,
         "accuracy/all": 0.5,
@@ -143,71 +124,7 @@ def test_a_log_has_one_line_a_step_with_seconds_right_and_cost() -> None:
         "ledger/cost": 1234.0,
         "ledger/cost_usd": 0.0123,
     }
-    with ProgressView(console, rollouts=2, steps=5, clock=lambda: 0.0) as view:
-        for step in (1, 2):
-            view.doing(f"step {step}: sampling")
-            view.rollout(rollout)
-            view.rollout(rollout)
-            view.step(step, 5, metrics)
-        logged = shown(console)
-    assert [line for line in logged.splitlines() if "sampling" not in line] == [
-        f"step {step} of 5: 41 s, right 50%, valid 97%, reward +1.20, cost 1,234 written tokens, $0.0123"
-        for step in (1, 2)
-    ]
+    assert step_line(2, 5, metrics) == (
+        "step 2 of 5: 41 s, right 50%, valid 97%, reward +1.20, cost 1,234 written tokens, $0.0123"
+    )
     assert step_line(1, 5, {"ledger/cost": 9.0, "ledger/cost_usd": 0.0}).endswith(" tokens")
-
-
-def test_a_log_says_how_far_it_is_after_a_silence_and_no_sooner() -> None:
-    console, now = screen(), [0.0]
-    rollout = Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", ""))
-    with ProgressView(console, rollouts=9, clock=lambda: now[0]) as view:
-        for second in (0.0, QUIET_S - 1, QUIET_S, QUIET_S + 1):
-            now[0] = second
-            view.rollout(rollout)
-        assert shown(console).splitlines() == ["program 3 of 9"]
-
-
-def test_a_log_says_that_a_part_begins_where_the_last_of_its_kind_took_long() -> None:
-    console, now = screen(), 0.0
-    with ProgressView(console, rollouts=1, steps=9, clock=lambda: now) as view:
-        for step, (sampling_s, update_s) in enumerate(
-            [(LONG_S, 1.0), (LONG_S - 1, LONG_S), (1.0, 1.0), (1.0, 1.0)], start=1
-        ):
-            view.doing(f"step {step}: sampling")
-            now += sampling_s
-            view.doing(f"step {step}: update")
-            now += update_s
-            view.step(step, 9, {})
-            now += 99.0  # nobody's
-        parts = [line for line in shown(console).splitlines() if " of " not in line]
-    assert parts == [
-        "step 1: sampling",
-        "step 1: update",
-        "step 2: sampling",
-        "step 3: update",
-    ]
-
-
-def test_progress_of_an_evaluation_has_no_steps() -> None:
-    console = screen(terminal=True)
-    with ProgressView(console, rollouts=1) as view:
-        view.rollout(Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", "")))
-        view.step(1, 1, {})
-    assert "steps" not in shown(console)
-
-
-def test_a_log_has_no_bar() -> None:
-    console = screen()
-    with ProgressView(console, 2) as view:
-        view.rollout(Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", "")))
-    assert shown(console) == ""
-
-
-def test_progress_of_a_grading_counts_answers_and_says_that_no_program_is_run() -> None:
-    console = screen(terminal=True)
-    with ProgressView(console, 9, each="answer", counted="answers graded") as view:
-        view.expect(2)
-        view.rollout(Rollout("p", 0, Completion((), (), (), "", "stop"), Program("", "")))
-    assert "program" not in shown(console)
-    assert "answers graded" in shown(console)
-    assert "1/2" in shown(console)

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,15 @@ from llm_as_judge.views.screen import look, plain, read_tail, sparkline
 from run_folders import HOSTILE, group, rollout, write_run
 
 
-def seen(run: RunDir, domain: str = "all", steps: int = 8, now: float | None = None) -> str:
+def seen(
+    run: RunDir,
+    domain: str = "all",
+    now: float | None = None,
+    size: tuple[int, int] | None = None,
+) -> str:
     out = Console(file=io.StringIO(), width=80)
     moment = (run.written_at or 0.0) + 1 if now is None else now
-    out.print(look(run, read_tail(run, domain), domain=domain, now=moment, steps=steps))
+    out.print(look(run, read_tail(run, domain), domain=domain, now=moment, size=size))
     assert isinstance(out.file, io.StringIO)
     return out.file.getvalue()
 
@@ -43,6 +49,26 @@ def test_the_view_fits_80_columns_and_shows_its_parts(tmp_path: Path) -> None:
     # 3 steps of right, wrong (write_run alternates); the qa rollout is open
     assert "all 25% to 75% [" in text
     assert "math 50%" in text
+
+
+def test_the_first_screen_fits_80_columns_and_24_lines_with_all_warnings(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path / ("long_name_" * 9), steps=40))
+    losing = {"rollout/failed": 0.2, "rollout/not_graded": 0.3, "rollout/strictly_valid": 0.2}
+    run = replace(run, steps=[{**row, **losing} for row in run.steps])
+    for domain in ("all", "math"):
+        text = seen(run, domain, size=(80, 23))  # the keys have the last line
+        lines = text.splitlines()
+        assert len(lines) <= 23
+        assert max(map(len, lines)) <= 80
+        told = " ".join(text.split())
+        for part in (
+            "step 40 of 9",
+            "right",
+            "newest",
+            "endpoint or sandbox",
+            "lower sampling.temperature",
+        ):
+            assert part in told
 
 
 def test_a_domain_shows_its_own_rollouts_alone(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ class GRPOTrainer:
                     tracking_options(self.config), folder, self.config.model_dump(mode="json")
                 )
             )
-            self._view.doing(_loading(self.config))
+            self._view.part(_loading(self.config))
             system = await stack.enter_async_context(
                 open_system(self.config, adapter=saved.folder if saved else None, training=True)
             )

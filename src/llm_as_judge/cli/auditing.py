@@ -19,7 +19,8 @@ from llm_as_judge.config import RULES_ALONE, Config
 from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.judge.kinds import judging_mode
 from llm_as_judge.runs.table import Runs
-from llm_as_judge.views.console import Pace, console, note, say
+from llm_as_judge.views.console import console, note, say
+from llm_as_judge.views.progress import Progress
 
 
 def audit(
@@ -44,7 +45,15 @@ def audit(
             say(f"report  {audit_status.report}: passed before")
             return
 
-    async def job(runs: Runs) -> AuditReport:
+    async def job(runs: Runs, view: Progress) -> AuditReport:
+        kept = len(runs.runs)
+
+        def graded(done: int, total: int) -> None:
+            if done == 0:
+                _begin(view, total, kept, settings)
+            elif done > kept:
+                view.did()
+
         async with open_judge(settings) as judge:
             return await run_audit(
                 judge.fresh,
@@ -56,7 +65,7 @@ def audit(
                 sample=sample,
                 tries=search if sample is None else round(search * sample),
                 runs=runs,
-                progress=_AuditPace(len(runs.runs), settings),
+                progress=graded,
             )
 
     whole = report_path(settings.output.results, judge_fingerprint(settings))
@@ -68,7 +77,8 @@ def audit(
     runs = Runs(partial, leave_out_broken=True)
     if runs.runs:
         note(f"going on after {len(runs.runs)} verdicts")
-    report = asyncio.run(job(runs))
+    with Progress() as view:
+        report = asyncio.run(job(runs, view))
     write_report(report, path)
     runs.keep_only(())
     brief = if_needed and report.passed  # one step of a pipeline: the tables are not what is asked
@@ -84,29 +94,18 @@ def audit(
     raise typer.Exit(0 if report.passed else 3)
 
 
-class _AuditPace:
-    """Says before the first verdict how many there will be, then how many are left.
+def _begin(view: Progress, total: int, kept: int, settings: Config) -> None:
+    """Says before the first verdict how many there will be.
 
     Args:
         kept: verdicts of an earlier, broken off part.
     """
-
-    def __init__(self, kept: int, settings: Config) -> None:
-        self._kept = kept
-        self._asks = settings.judge.model != RULES_ALONE["judge.model"]
-        self._pace: Pace | None = None
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._pace is None:
-            self._pace = Pace("answers graded", total)
-            self._pace.found(self._kept)
-            left = total - self._kept
-            line = f"{left:,} answers to grade"
-            if self._asks:
-                line += f"; at most {CALLS_A_VERDICT * left:,} calls of the judge's model, none where rules decide"
-            note(line)
-        elif done > self._kept:
-            self._pace.did()
+    left = total - kept
+    line = f"{left:,} answers to grade"
+    if settings.judge.model != RULES_ALONE["judge.model"]:
+        line += f"; at most {CALLS_A_VERDICT * left:,} calls of the judge's model, none where rules decide"
+    note(line)
+    view.part("the audit", total, "answers", kept)
 
 
 def what_now(report: AuditReport) -> list[str]:

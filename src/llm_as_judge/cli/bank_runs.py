@@ -35,8 +35,9 @@ from llm_as_judge.llm.weights import installed
 from llm_as_judge.runs.record import RunKey, RunRecord
 from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import Domain, Problem
-from llm_as_judge.views.console import Pace, note, say
+from llm_as_judge.views.console import note, say
 from llm_as_judge.views.found import show_found
+from llm_as_judge.views.progress import Progress
 
 
 def run_search(
@@ -67,8 +68,8 @@ def run_search(
         told = advice(found, room, bank, options.draws, settings.reward.one_budget)
         write_found(found, out, settings.reward.one_budget, room)
         any_right = any(cell.right for cell in bank.runs.values())
-    say(f"answer: {told.answer}", "bold")
-    for line in [told.reason, *(room.lines()[:-1] if room is not None else [])]:
+    say(f"{told.answer}: {told.gain}", "bold")
+    for line in filter(None, [told.reason, *(room.lines()[:-1] if room is not None else [])]):
         say(line)
     show_found(found, None if settings.reward.draws_budgets else settings.reward.one_budget)
     if room is not None and reach is not None:
@@ -86,15 +87,15 @@ def _filled(
     options: SearchOptions,
 ) -> SearchResult:
     """The choices of a search, which fills ``bank``; a line now and then tells how far it is."""
-    pace = Pace("runs", expected_runs(problems, programs, options))
     known = _kept(bank, problems, programs, options)  # of every part, before the first is filled
-    pace.found(len(known))
+    view = Progress()
+    view.part("fixed programs", expected_runs(problems, programs, options), "runs", len(known))
 
     def counted(cell: RunRecord, now: bool) -> None:
         """Repetitions ask again for what an earlier one ran."""
         if cell.key not in known:
             known.add(cell.key)
-            (pace.did if now else pace.found)()
+            (view.did if now else view.found)()
 
     async def job() -> SearchResult:
         async with open_workbench(settings) as bench:
@@ -105,10 +106,8 @@ def _filled(
             )
 
     kept = f"finished runs are kept in {folder}: the same command goes on"
-    with stoppable(kept) as work:
-        found = work.run(job())
-    pace.ended()
-    return found
+    with stoppable(kept) as work, view:
+        return work.run(job())
 
 
 def _kept(bank: Bank, problems: Rows, programs: Programs, options: SearchOptions) -> set[RunKey]:

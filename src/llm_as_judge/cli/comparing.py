@@ -151,8 +151,8 @@ def _heading(system: SystemResults, front: Front, star: str) -> str:
 
 def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
 
-    head = ["", "problems", "difference, points", "only it : only ref.", "p", "p (Holm)"]
-    head += ["shown in 80 %", "executor tokens"]
+    head = ["", "problems", "difference, points", "wins : losses", "p", "p (Holm)"]
+    head += ["detectable", "executor tokens"]
     rows = [
         [
             pair.name,
@@ -208,11 +208,9 @@ def _remarks(systems: Sequence[SystemResults], front: Front) -> list[str]:
         lines.append(_lacking(systems[0]))
     if len(systems) > 1:
         lines.append(
-            "difference: with Tango's score interval over pairs of problems. p: McNemar's exact test; of several "
-            "draws, by changing the signs of the problems' differences. Where "
-            "the two differ on fewer than 6 problems, p cannot fall below 0.05. "
-            "shown in 80 %: the true difference in points that so many problems would show in 4 of 5 "
-            "repetitions."
+            "difference: paired, Tango's score interval. p: McNemar's exact test; of several draws, a "
+            "permutation test of signs. detectable: the true difference, in points, that so many problems show "
+            "with 80 % power."
         )
     return lines
 

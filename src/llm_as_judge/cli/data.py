@@ -13,19 +13,20 @@ from llm_as_judge.data.process import sets_there
 from llm_as_judge.data.remarks import unused_columns
 from llm_as_judge.data.unify import SetReport
 from llm_as_judge.types import to_json
-from llm_as_judge.views.console import note, progress_bar, say, say_json
+from llm_as_judge.views.console import note, say, say_json
+from llm_as_judge.views.progress import Progress
 
 
 def download(asked: Asked, *, offline: bool) -> None:
     settings = asked.settings()
-    with progress_bar() as show:
+    with Progress() as view:
         manifest = acquire(
             settings.data.data_dir / "raw",
             settings.data.source,
             not offline,
             settings.output.cache_dir(),
             sets=settings.data.sets,
-            progress=show,
+            progress=view.show,
         )
     for entry in manifest.entries:
         say(f"{entry.dataset:14} {entry.rows:7} rows  {entry.origin}  {entry.license}")
@@ -48,7 +49,7 @@ def process(
     loaded = asked.settings()
     settings = loaded.data
     before = sets_there(settings.data_dir)
-    with progress_bar() as show:
+    with Progress() as view:
         report = run_process(
             source or settings.data_dir / "raw",
             settings.data_dir,
@@ -60,7 +61,7 @@ def process(
             limit_per_set=settings.limit_per_set,
             skip_bad=skip_bad,
             workers=workers,
-            progress=show,
+            progress=view.show,
             check_tests=CodeTestCheck(loaded.workflow.sandbox, loaded.output.cache_dir()),
         )
     if gone := before - {entry.dataset for entry in report.sets}:

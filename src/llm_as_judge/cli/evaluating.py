@@ -30,9 +30,10 @@ from llm_as_judge.renamed import hint
 from llm_as_judge.rollout.line import grader_failed
 from llm_as_judge.runs.judges import grading_version_of
 from llm_as_judge.runs.table import RUNS
-from llm_as_judge.views.console import console, note, say, say_json, status_console, warn_of_judges
-from llm_as_judge.views.live import ProgressView, results_line, results_table
+from llm_as_judge.views.console import console, note, say, say_json, warn_of_judges
+from llm_as_judge.views.live import results_line, results_table
 from llm_as_judge.views.open_answers import open_answers
+from llm_as_judge.views.progress import Progress
 
 FREE_COT_TOKENS = 512
 """Of a reply that may take as many steps as it wants."""
@@ -96,10 +97,11 @@ def _run_missing(
     record: EvaluationRecord, system: EvaluatedSystem, bills: list[Ledger], *, fresh: bool
 ) -> Path:
     """The results file of ``record`` after its missing rollouts, whose bill is added to ``bills``."""
-    missing = len(record.missing())
+    total, missing = len(record.plan.ids) * record.plan.samples, len(record.missing())
 
-    async def job(view: ProgressView) -> None:
-        bills.append(await run_evaluation(record, system, view.rollout))
+    async def job(view: Progress) -> None:
+        view.part(record.plan.name, total, "answers", total - missing)
+        bills.append(await run_evaluation(record, system, lambda _: view.did()))
 
     again = "the same command without --fresh" if fresh else "the same command"
     kept = f"finished rollouts are kept in {record.folder}: {again} goes on there"
@@ -107,7 +109,7 @@ def _run_missing(
     with stoppable(kept) as work:
         try:
             if missing:
-                with ProgressView(status_console, missing) as view:
+                with Progress() as view:
                     work.run(job(view))
         finally:
             if any(g.rollouts for g in record.groups()):  # nothing run is no accuracy of 0

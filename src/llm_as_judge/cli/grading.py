@@ -29,9 +29,9 @@ from llm_as_judge.judge.rows import (
     refuse_rows,
 )
 from llm_as_judge.quoting import quoted
-from llm_as_judge.views.console import note, progress_bar, say, status_console
-from llm_as_judge.views.live import ProgressView
+from llm_as_judge.views.console import note, say
 from llm_as_judge.views.open_answers import POINTER
+from llm_as_judge.views.progress import Progress
 
 
 def grade(
@@ -92,9 +92,9 @@ def _grade_rows(in_path: Path, out_path: Path, rules_only: bool, asked: Asked) -
 
     async def job() -> GradedRows:
         async with open_judge(settings) as judge:
-            with progress_bar() as show:
+            with Progress() as view:
                 return await grade_file(
-                    in_path, out_path, judge, lambda done, total: show("grading", done, total)
+                    in_path, out_path, judge, lambda done, total: view.show("grading", done, total)
                 )
 
     try:
@@ -144,15 +144,15 @@ def regrade(
     kept = f"verdicts given so far are kept in {planned.folder}: the same command goes on there"
     with (
         stoppable(kept) as work,
-        ProgressView(status_console, count, each="answer", counted="answers graded") as view,
+        Progress() as view,
     ):
 
         def begun(missing: int) -> None:
-            view.expect(missing)
+            view.part("grading", count, "answers", count - missing)
             if missing < count:
                 note(f"{count - missing} of {count} verdicts are on disk: {planned.folder}")
 
-        new, changes = work.run(run_regrade(planned, begun, view.rollout))
+        new, changes = work.run(run_regrade(planned, begun, lambda _: view.did()))
     path = write_results(new, folder, say_replaced)
     show(new, path, as_json)
     if (asked := new.ledger()).total.attempts:

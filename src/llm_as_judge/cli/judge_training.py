@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from rich.table import Table
@@ -30,7 +30,8 @@ from llm_as_judge.training.judge.making import (
     train_judge,
 )
 from llm_as_judge.training.judge.rows import Graded, Sets, source_name
-from llm_as_judge.views.console import Pace, console, note, say
+from llm_as_judge.views.console import console, note, say
+from llm_as_judge.views.progress import Progress
 
 
 def train(
@@ -67,7 +68,7 @@ def train(
     )
     weights = model_weights(settings, settings.policy.name, "--model")
     place = Place(out, settings.policy.name, weights, settings.policy.device)
-    with exclusive(out, "name another --out", doing="training a judge"):
+    with exclusive(out, "name another --out", doing="training a judge"), Progress() as view:
         made, gate = asyncio.run(
             train_judge(
                 place,
@@ -75,9 +76,9 @@ def train(
                 options,
                 limit=limit,
                 precision=precision,
-                begun=_begun,
-                told=_told,
-                scoring=_scoring(),
+                begun=partial(_begun, view),
+                told=partial(_told, view),
+                scoring=partial(view.show, "answers scored"),
             )
         )
     if gate is not None:
@@ -94,18 +95,17 @@ def train(
     )
 
 
-def _begun(sets: Sets, learner: JudgeLearner) -> None:
+def _begun(view: Progress, sets: Sets, learner: JudgeLearner) -> None:
     for name, count in sets.counts.items():
         note(f"{count:7} {name}")
     note(f"{learner.tokens} tokens in {learner.steps} steps, {learner.step} done")
+    view.part("the judge learns", learner.steps, "steps", learner.step, begun=True)
 
 
-def _told(report: StepReport) -> None:
-    left = timedelta(seconds=round(report.left_s))
-    note(
-        f"step {report.step}/{report.steps}  loss {report.loss:.3f}  right {report.right:.2f}  "
-        f"{report.tokens / report.seconds:.0f} tokens/s  {left} left"
-    )
+def _told(view: Progress, report: StepReport) -> None:
+    view.did()
+    speed = report.tokens / report.seconds
+    view.doing(f"loss {report.loss:.3f}, right {report.right:.2f}, {speed:.0f} tokens/s")
 
 
 def calibrate(
@@ -138,24 +138,9 @@ def calibrate(
         place = Place(folder, made.base, weights, settings.policy.device)
         return await calibrate_on_rows(place, labeled, precision=precision, scoring=scoring)
 
-    made = asyncio.run(chosen(_scoring()))
+    with Progress() as view:
+        made = asyncio.run(chosen(partial(view.show, "answers scored")))
     _say_thresholds(made.thresholds, folder)
-
-
-def _scoring() -> Callable[[int, int], None]:
-    """Told how many of how many answers are scored."""
-    pace: Pace | None = None
-    before = 0
-
-    def told(done: int, total: int) -> None:
-        nonlocal pace, before
-        pace = pace or Pace("answers scored", total)
-        pace.did(done - before)
-        before = done
-        if done == total:
-            pace.ended()
-
-    return told
 
 
 def _say_examples(sets: Sets, folder: Path) -> None:

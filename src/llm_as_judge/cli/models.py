@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from rich.table import Table
 
@@ -22,7 +23,8 @@ from llm_as_judge.config.names import resolved_name
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.llm.conformance import Conformance, examine
 from llm_as_judge.llm.weights import fetch, installed
-from llm_as_judge.views.console import console, note, progress_bar, say, say_json
+from llm_as_judge.views.console import console, note, say, say_json
+from llm_as_judge.views.progress import Progress
 
 
 def list_models(asked: Asked, *, as_json: bool) -> None:
@@ -60,8 +62,8 @@ def pull(asked: Asked, *, names: list[str] | None) -> None:
         names = [n for n in dict.fromkeys(used) if n not in endpoints and find_model(n)]
     for name in names:
         entry = known_model(resolved_name(name), "models pull")
-        with progress_bar() as show:
-            path = fetch(entry, settings.output.cache_dir(), show)
+        with Progress() as view:
+            path = fetch(entry, settings.output.cache_dir(), partial(view.show, unit="MB"))
         say(f"{name}: {path}")
 
 

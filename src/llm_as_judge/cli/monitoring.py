@@ -32,19 +32,20 @@ def monitor(asked: Asked, *, run_dir: Path | None, once: bool, domain: str, ever
     folder = run_dir or newest_run(asked.settings().output.logs)
     warn_of_judges(judges_of(folder))
 
-    def view(steps: int) -> RenderableType:
+    def view(size: tuple[int, int] | None) -> RenderableType:
         run = read_run(folder)
-        return look(run, read_tail(run, domain), domain=domain, now=time.time(), steps=steps)
+        return look(run, read_tail(run, domain), domain=domain, now=time.time(), size=size)
 
     if once:
-        console.print(view(0))
+        console.print(view(None))
         return
     with (
         Keys() as keys,
         Live(console=console, auto_refresh=False, screen=console.is_terminal) as live,
     ):
         while True:
-            live.update(Group(view(8), Text(HELP, style="dim")), refresh=True)
+            screen = console.width, console.height - 1
+            live.update(Group(view(screen), Text(HELP, style="dim")), refresh=True)
             key = keys.wait(every_s)
             if key == "q":
                 return

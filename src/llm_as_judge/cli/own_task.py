@@ -23,7 +23,8 @@ from llm_as_judge.data.unify import SetReport
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.files import write_atomically
 from llm_as_judge.quoting import quoted
-from llm_as_judge.views.console import note, progress_bar, say
+from llm_as_judge.views.console import note, say
+from llm_as_judge.views.progress import Progress
 
 ENOUGH_TEST_ROWS = 30
 """With fewer, a 95 % interval is wider than 35 points at one half right."""
@@ -122,7 +123,7 @@ def _split(
                 )
 
     _require_free(data_dir, {part.name for part in custom_datasets(rows)})
-    with progress_bar() as show:
+    with Progress() as view:
         return process(
             data_dir / "raw",
             data_dir,
@@ -131,7 +132,7 @@ def _split(
             seed=seed,
             val_fraction=val_fraction,
             skip_bad=skip_bad,
-            progress=show,
+            progress=view.show,
             check_tests=tests,
             check=require_test_rows,
         )

@@ -27,8 +27,8 @@ from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.rounds import fill_to
 from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import Problem
-from llm_as_judge.views.console import note, status_console
-from llm_as_judge.views.live import ProgressView
+from llm_as_judge.views.console import note
+from llm_as_judge.views.progress import Progress
 
 
 def fill(asked: Asked, *, draws: int, way: list[str] | None, everything: bool, bank: Path) -> None:
@@ -95,7 +95,8 @@ async def _fill(
             if line := estimate.exceeds(bench.ledger.budget, bench.ledger.total):
                 note(line)
         expected = estimate.rollouts
-        with ProgressView(status_console, expected, each="draw", counted="draws") as view:
+        with Progress() as view:
+            view.part("replies and verdicts", expected, "draws")
 
             def skipped(count: int) -> None:
                 nonlocal expected
@@ -108,7 +109,7 @@ async def _fill(
                 ways,
                 draws,
                 everything=everything,
-                on_draw=view.rollout,
+                on_draw=lambda _: view.did(),
                 on_skipped=skipped,
             )
             try:

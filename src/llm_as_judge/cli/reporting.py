@@ -10,13 +10,14 @@ from llm_as_judge.cli.asking import Asked
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.before_after import AFTER, BEFORE, evaluations_of, told_apart
 from llm_as_judge.evaluation.layout import RESULTS_SUFFIX, heading, read_results
+from llm_as_judge.evaluation.pages import page_of
 from llm_as_judge.files import read_json
 from llm_as_judge.runs.judges import judges_of
 from llm_as_judge.runs.rundir import require_run
 from llm_as_judge.runs.runlog import newest_run, read_steps
 from llm_as_judge.views.console import console, note, say, warn_of_judges
 from llm_as_judge.views.live import results_table, smallness, step_markdown, step_table
-from llm_as_judge.views.report import Sources, write_report
+from llm_as_judge.views.report import write_report
 
 _MAKES = {"before": "evaluate --untrained", "after": "evaluate"}
 """The verb that makes the results of before and after training."""
@@ -64,9 +65,8 @@ def _write_page(
     if run_dir is None and not results:
         run_dir = newest_run(asked.settings().output.logs)
     files = _files(run_dir, results, asked)
-    read = {name: read_results(path) for name, path in files.items()}
     audited = _audit(audit) if audit else None
-    write_report(Sources(run_dir, read, audited, told_apart(files)), html)
+    write_report(page_of(files, run_dir, audited), html)
     say(f"page  {html} ({html.stat().st_size / 1e6:.1f} MB)")
 
 

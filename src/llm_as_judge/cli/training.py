@@ -24,7 +24,8 @@ from llm_as_judge.policy.launched import launched
 from llm_as_judge.runs.judges import judges_of
 from llm_as_judge.runs.runlog import read_steps
 from llm_as_judge.views.console import console, say, warn, warn_of_judges
-from llm_as_judge.views.live import ProgressView, step_table
+from llm_as_judge.views.live import step_table
+from llm_as_judge.views.progress import Progress
 
 
 def train(
@@ -52,8 +53,7 @@ def train(
     asyncio.run(require_endpoints(settings))
     from llm_as_judge.assembly.trainer import GRPOTrainer
 
-    per_step = settings.training.problems_per_step * settings.training.samples_per_problem
-    with ProgressView(console, per_step, settings.training.steps) as view:
+    with Progress(console) as view:
         trainer = GRPOTrainer(
             config=settings,
             run_dir=run_dir,

@@ -72,15 +72,18 @@ def sentence(
     pair = compare([second, first], first)[0]
     common = first.right.keys() & second.right.keys()
     after_, before_ = (sum(one.right[id_].right for id_ in common) for one in (second, first))
-    few = f"{few_words(pair.problems)}. " if too_few(pair) else ""
-    line = (
-        f"{_head(pair, names)}: {few}{_right(after_, pair)} right {_when(names[1])}, "
-        f"{_right(before_, pair)} {_when(names[0])}; {100 * pair.difference:+.0f} points "
-        f"(95 % interval {100 * pair.low:+.0f} to {100 * pair.high:+.0f}), {_p(pair)}, "
-        f"n = {pair.problems}."
+    failed = len(first.right.keys() | second.right.keys()) - len(common)
+    counts = (
+        f"{_right(before_, pair)} right {_when(names[0])}, {_right(after_, pair)} {_when(names[1])}"
     )
-    open_ = f" {pair.open_words}." if pair.open else ""
-    return line + open_ + _cost(first, second, names)
+    parts = [
+        f"{_head(pair, names)}: {counts}; {pair.figures}.",
+        f"{failed} more failed outside of their programs in one of the two." if failed else "",
+        f"{pair.open_words}." if pair.open else "",
+        _cost(first, second, names),
+        _do(pair, names, second.checkpoint),
+    ]
+    return " ".join(filter(None, parts))
 
 
 def sentences(systems: Sequence[SystemResults]) -> list[str]:
@@ -165,8 +168,20 @@ def _head(pair: Comparison, names: tuple[str, str]) -> str:
     return "Training did harm" if training else f"{names[1]} is worse than {names[0]}"
 
 
+def _do(pair: Comparison, names: tuple[str, str], checkpoint: str | None) -> str:
+    """What follows for a person who trains; of two named systems each can see it."""
+    if names != (BEFORE, AFTER):
+        return f"{few_words(pair.problems).capitalize()}." if too_few(pair) else ""
+    if not is_shown(pair):
+        few = f": {few_words(pair.problems)}" if too_few(pair) else ""
+        return f"Take more test rows{few}; or more steps."
+    if pair.difference > 0:
+        return f"Use it: llm-as-judge serve --policy {checkpoint}." if checkpoint else ""
+    return "Lower training.learning_rate, or evaluate an earlier step with --checkpoint."
+
+
 def _when(name: str) -> str:
-    return f"{name} training" if name in (BEFORE, AFTER) else f"by {name}"
+    return name if name in (BEFORE, AFTER) else f"with {name}"
 
 
 def _right(right: float, pair: Comparison) -> str:
@@ -179,10 +194,6 @@ def _right(right: float, pair: Comparison) -> str:
     return f"{right:.0f} of {pair.problems}"
 
 
-def _p(pair: Comparison) -> str:
-    return "p < 0.001" if pair.p < 0.001 else f"p = {pair.p:.3f}"
-
-
 def _cost(first: SystemResults, second: SystemResults, names: tuple[str, str]) -> str:
     """What a problem costs the executor; empty where the files do not say it."""
     costs = first.mean_cost, second.mean_cost
@@ -191,8 +202,8 @@ def _cost(first: SystemResults, second: SystemResults, names: tuple[str, str]) -
     dollars = [one.cost_usd for one in (first, second)]
     paid = [f" (${usd:.2g})" if usd else "" for usd in dollars]
     return (
-        f" A problem costs {costs[1]:,.0f} written tokens{paid[1]} {_when(names[1])}, "
-        f"{costs[0]:,.0f}{paid[0]} {_when(names[0])}."
+        f"A problem costs {costs[0]:,.0f} written tokens{paid[0]} {_when(names[0])}, "
+        f"{costs[1]:,.0f}{paid[1]} {_when(names[1])}."
     )
 
 
@@ -243,18 +254,26 @@ def evaluations_of(run_dir: Path) -> dict[str, Path]:
     return {BEFORE: before.path, AFTER: after.path} if before else {}
 
 
-def told_apart(results: Mapping[str, Path]) -> str:
-    """The verdict over results by their heading: of an untrained policy and a checkpoint, where there is
-    one of each, else of two in their order; empty for others."""
+def pair_of(results: Mapping[str, Path]) -> tuple[tuple[str, str], tuple[str, str]] | None:
+    """(headings of the two that a verdict is over, what it calls them): of an untrained policy and a
+    checkpoint, where there is one of each, else of two in their order; None for others."""
     read = {name: read_results(path) for name, path in results.items()}
     trained = [name for name, one in read.items() if one.checkpoint]
     untrained = [name for name, one in read.items() if one.policy == "untrained"]
     if len(trained) == len(untrained) == 1:
-        return verdict(results[untrained[0]], results[trained[0]])
+        return (untrained[0], trained[0]), (BEFORE, AFTER)
     if len(results) == 2:
         first, second = results
-        return verdict(results[first], results[second], (first, second))
-    return ""
+        return (first, second), (first, second)
+    return None
+
+
+def told_apart(results: Mapping[str, Path]) -> str:
+    """The verdict over the pair of these results; empty where there is none."""
+    if (pair := pair_of(results)) is None:
+        return ""
+    (first, second), names = pair
+    return verdict(results[first], results[second], names)
 
 
 def _read(folder: Path) -> Iterator[_Evaluated]:

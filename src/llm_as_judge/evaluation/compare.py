@@ -53,13 +53,25 @@ class Comparison:
     p_most_holm: float
 
     @property
+    def figures(self) -> str:
+        """``+36 points [+22, +52], wins : losses 13 : 0, p < 0.001``"""
+        won = (
+            f", wins : losses {self.only_other} : {self.only_reference}"
+            if self.only_other is not None
+            else ""
+        )
+        p = p_text(self.p) if self.p < 0.001 else f"= {p_text(self.p)}"
+        interval = f"[{100 * self.low:+.0f}, {100 * self.high:+.0f}]"
+        return f"{100 * self.difference:+.0f} points {interval}{won}, p {p}"
+
+    @property
     def open_words(self) -> str:
-        """What the open answers could change, as a sentence; empty without any."""
+        """What the open answers could change; empty without any."""
         if not self.open:
             return ""
         return (
-            f"Open answers on {self.open} of these problems count as not right: whatever they are, the difference is "
-            f"between {100 * self.least:+.1f} and {100 * self.most:+.1f} points, p at most {p_text(self.p_most)}"
+            f"Open answers on {self.open} problems count as not right; whatever they are, the difference is "
+            f"{100 * self.least:+.1f} to {100 * self.most:+.1f} points, p at most {p_text(self.p_most)}"
         )
 
 

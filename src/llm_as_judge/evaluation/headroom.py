@@ -112,33 +112,34 @@ class Headroom:
 
     @property
     def words(self) -> str:
-        """What the figures mean."""
+        """What the figures mean: the conclusion, the figures, what to do."""
         if self.interaction is None:
             return (
-                "One draw of a program cannot tell luck from talent: run each several times to see "
-                "whether programs suit problems."
+                "One draw cannot tell luck from talent: run each program several times (--draws 4)."
             )
-        shared = self.once != self.interaction
-        said = f"Choosing a program for each problem gains {'at most ' * shared}{_points(self.interaction)}"
-        if shared:
-            said += (
-                " (luck has a part in it: draws of programs that ask several times share replies)"
-            )
-            if self.once is not None:
-                said += f", and {_points(self.once)} among programs that ask once"
+        head, do = self._conclusion
+        gains = [_points(self.interaction)]
+        if self.once != self.interaction:
+            gains[0] += " as an upper bound (programs that ask several times share replies)"
+            gains += [f"{_points(self.once)} among programs that ask once"] if self.once else []
         if self.text is not None:
-            said += f", choosing by the problem's text {_points(self.text)}"
+            gains.append(f"{_points(self.text)} by the problem's text")
+        return (
+            f"{head}: choosing a program for each, cross-validated, gains {', '.join(gains)}. {do}"
+        )
+
+    @property
+    def _conclusion(self) -> tuple[str, str]:
+        """(what is concluded, what to do)"""
         if self.adaptation is False:
             bars = f"{INTERACTION_POINTS:g}" + f" and {TEXT_POINTS:g}" * (self.text is not None)
-            return (
-                f"{said}. Adaptation is not there: below {bars} points. What can be gained is a better fixed program (search), the "
-                "budget, and a trained reader of disagreeing answers."
-            )
+            head = f"There is nothing to learn for each problem (bar: {bars} points)"
+            return head, "A better fixed program can gain: llm-as-judge search."
         if self.adaptation is None:
-            return f"{said}. These draws cannot tell how much of it is luck."
+            return "Not decided", "More draws tell how much of it is luck."
         if self.clear:
-            return f"{said}. There is something to learn for each problem."
-        return f"{said}. The interval holds 0: more problems or draws must decide."
+            return "There is something to learn for each problem", "Train."
+        return "Not decided", "The interval holds 0: take more problems or draws."
 
     def lines(self, fixed_for: str | None = None) -> list[str]:
         """The choices, their upper bound and the meaning, a paragraph each.

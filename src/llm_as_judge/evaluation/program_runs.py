@@ -196,14 +196,22 @@ def key_of(program: BankProgram, problem: Problem, draw: int) -> RunKey:
 def all_runs(
     programs: Iterable[BankProgram], problems: Sequence[Problem], draws: int
 ) -> list[Wanted]:
-    """Every program on every problem of its domain at every draw."""
+    """Every program on every problem of its domain at every draw, problem after problem: each stretch holds
+    all programs, so that its time tells that of the rest."""
+    programs = list(programs)
     return [
         (program, problem, draw)
-        for program in programs
         for problem in problems
+        for program in programs
         if problem.domain == program.domain
         for draw in range(draws)
     ]
+
+
+def by_turns(problems: Mapping[Domain, Sequence[Problem]]) -> list[Problem]:
+    """All of them, each domain with its share of every stretch."""
+    at = [(n / len(rows), row) for rows in problems.values() for n, row in enumerate(rows)]
+    return [row for _, row in sorted(at, key=lambda one: one[0])]
 
 
 def bank_program(

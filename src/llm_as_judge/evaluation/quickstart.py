@@ -14,6 +14,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,9 +32,12 @@ from llm_as_judge.evaluation.before_after import is_shown
 from llm_as_judge.evaluation.compare import Comparison, compare
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.layout import read_full
+from llm_as_judge.evaluation.pages import page_of
 from llm_as_judge.evaluation.program_runs import (
     BankRunner,
+    Wanted,
     all_runs,
+    by_turns,
     conditions,
     key_of,
     program_runner,
@@ -44,19 +49,29 @@ from llm_as_judge.evaluation.search.programs import shipped
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.files import write_text
 from llm_as_judge.judge.scoring import RIGHT, WRONG
+from llm_as_judge.llm.requantized import servable
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.policy.checkpoint import latest_checkpoint
-from llm_as_judge.runs.record import RunKey, RunRecord
+from llm_as_judge.policy.unpacking import unpack_gguf
+from llm_as_judge.runs.record import RunRecord
 from llm_as_judge.runs.rundir import read_run
 from llm_as_judge.runs.table import Bank, BankProgram
+from llm_as_judge.training.run import GRPO, WARM_START
 from llm_as_judge.training.view import TrainingView
 from llm_as_judge.training.warm_start import KEY
 from llm_as_judge.types import Domain, Problem
+from llm_as_judge.views.report import write_report
 
 DIRECT, BEST_FIXED, WARM, TRAINED = "direct", "best_fixed", "warm_started", "trained"
 WARM_SAMPLED, TRAINED_SAMPLED = f"{WARM}_sampled", f"{TRAINED}_sampled"
 SYSTEMS = (DIRECT, BEST_FIXED, UNTRAINED, WARM, TRAINED, WARM_SAMPLED, TRAINED_SAMPLED)
 """In the order of the table; those that end in ``_sampled`` draw their programs at the temperature of training."""
+RECORDED_RUN, WEIGHTS, BANK = "a recorded run", "the models' weights", "a bank of programs"
+PARTS = (
+    *(RECORDED_RUN, WEIGHTS, BANK, DIRECT, BEST_FIXED, UNTRAINED),
+    *(WARM_START, WARM, WARM_SAMPLED, GRPO, TRAINED, TRAINED_SAMPLED),
+)
+"""In the order of their work; a system is a part where it answers the held-out rows."""
 SHIPPED = (DIRECT, "cot", "program_of_thought")
 """Workflows that the bank holds: the best fixed program is chosen from them, and the policy learns to write
 each of them on every row."""
@@ -68,11 +83,13 @@ Work = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
 class View(TrainingView, Protocol):
-    """What a terminal shows of a quickstart."""
+    """What a terminal shows of a quickstart, whose parts have the names of ``PARTS``."""
 
-    def done(self, text: str) -> None:
-        """A part has ended."""
-        ...
+    def say(self, text: str) -> None:
+        """What has come out."""
+
+    def show(self, what: str, done: int, total: int | None, unit: str = "") -> None:
+        """How much of something is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +145,7 @@ def quickstart(settings: Config, view: View, work: Work) -> Outcome:
     """
     root = settings.output.logs.parent
     _show_recorded(settings, root, view, work)
-    view.stage("fetching weights, once")
-    _fetch_weights(settings)
-    view.stage("writing the rows")
+    _fetch_weights(settings, view)
     write_quickstart(settings.data.data_dir, settings.training.seed)
     fixed = _chosen(settings, root / BEST_FIXED, view, work)
     results = {DIRECT: _evaluated(settings, DIRECT, DIRECT, view, work)}
@@ -160,41 +175,45 @@ def _greedy_and_drawn(
 
 def _show_recorded(settings: Config, root: Path, view: View, work: Work) -> None:
     """A finished quickstart, its answers graded again: what is to come, in seconds."""
-    view.stage("a recorded quickstart, graded again")
+    view.part(RECORDED_RUN)
     recorded = shipped_recording()
-    found = work(grade_recorded(recorded, settings, root / "recorded"))
+    paths = work(grade_recorded(recorded, settings, root / "recorded"))
+    found = dict(zip(paths, read_systems(list(paths.values())), strict=True))
     rows = ", ".join(f"{name} {right_of(found[name])}" for name in RECORDED)
-    pair = compare([found[TRAINED], found[WARM]], found[WARM])[0]
-    view.done(f"a recorded quickstart (seed {recorded[0].seed}), graded again: right {rows}")
-    view.done(
-        f"GRPO there: {TRAINED} - {WARM} {100 * pair.difference:+.0f} points "
-        f"[{100 * pair.low:+.0f}, {100 * pair.high:+.0f}]; the rest of this run is live"
-    )
+    page = root / "recorded" / "report.html"
+    write_report(page_of(paths, pair=(WARM, TRAINED)), page)
+    view.say(f"a run of seed {recorded[0].seed} that ended before: right {rows}")
+    view.say(f"this is what the end looks like: {page}")
 
 
-def _fetch_weights(settings: Config) -> None:
-    entries = [
-        known_model(settings.policy.name, "policy.name"),
-        embedded_weights(settings.executor.model),
-    ]
-    for entry in entries:
-        if entry is not None:
-            fetch(entry, settings.output.cache_dir())
+def _fetch_weights(settings: Config, view: View) -> None:
+    """Fetched, and rewritten as policy and executor read them: once on a machine."""
+    view.part(WEIGHTS)
+    cache, shown = settings.output.cache_dir(), partial(view.show, unit="MB")
+    policy = fetch(known_model(settings.policy.name, "policy.name"), cache, shown)
+    if policy.suffix == ".gguf":
+        view.part("as the policy reads them")
+        unpack_gguf(policy)
+    if (executor := embedded_weights(settings.executor.model)) is not None:
+        found = fetch(executor, cache, shown)
+        view.part("as the executor reads them")
+        servable(found)
 
 
 def _evaluated(settings: Config, spec: str, name: str, view: View, work: Work) -> Path:
     """Results of a system on the held-out rows."""
-    view.stage(f"{name}: held-out rows")
     system = find_system(spec, program_options(settings))
     with open_evaluation(settings, system, name) as record:
         try:
-            if record.missing():
-                work(run_evaluation(record, system, view.rollout))
+            total, missing = len(record.plan.ids), len(record.missing())
+            view.part(name, total, "held-out rows", total - missing)
+            if missing:
+                work(run_evaluation(record, system, lambda _: view.did()))
         finally:
             if any(group.rollouts for group in record.groups()):
                 path = write_results(record, settings.output.results / "evaluation")
     found = read_systems([path])[0]
-    view.done(f"{name}: {right_of(found)} held-out rows right")
+    view.say(f"{name}: {right_of(found)} held-out rows right")
     return path
 
 
@@ -212,22 +231,17 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
     place = settings.training.warm_start
     if place is None:
         raise ConfigError(f"{KEY}: the quickstart wants a folder for its bank; leave it out")
-    stage = "a bank of fixed programs on rows that are not held out"
-    view.stage(stage)
     rows = _rows(settings)
     programs = {
         domain: [program for program in found if program.name in SHIPPED]
         for domain, found in shipped(program_options(settings), tuple(rows)).items()
     }
 
-    runs, made = (
-        sum(len(programs[domain]) * len(seen) for domain, seen in rows.items()),
-        set[RunKey](),
-    )
+    wanted = all_runs(chain.from_iterable(programs.values()), by_turns(rows), 1)
 
     def ran(cell: RunRecord, now: bool) -> None:
-        made.add(cell.key)
-        view.doing(f"{stage}: {len(made)} of {runs} runs made")
+        if now:
+            view.did()
 
     async def everybody(
         runner: BankRunner, domain: Domain, seen: Sequence[Problem]
@@ -239,31 +253,33 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
         async with open_workbench(settings) as bench:
             at_once = settings.workflow.concurrency
             runner = BankRunner(bank, program_runner(bench, bank), at_once, ran)
+            await runner.fill(wanted)
             return await search_choices(runner, rows, everybody, draws=1, seed=0)
 
     with Bank.writing(place, conditions(settings)) as bank:
+        kept = sum(bank.holds(key_of(*run)) for run in wanted)
+        view.part(BANK, len(wanted), "runs", kept)
         found: SearchResult = work(job(bank))
     for domain in rows:
         program = found.chosen(DOMAIN, domain, "high").programs[domain]
         write_text(folder / f"{domain}.py", program.text)
-    view.done(_told_bank(bank, rows, programs))
+    view.say(_told_bank(bank, rows, wanted))
     choices = [found.chosen(DOMAIN, domain, "high") for domain in rows]
     said = ", ".join(f"{choice.of} {choice.name}" for choice in choices)
-    view.done(f"best fixed program of each domain, chosen on them: {said}")
+    view.say(f"best fixed program of each domain, chosen on them: {said}")
     return folder
 
 
 def _told_bank(
     bank: Bank,
     rows: Mapping[Domain, Sequence[Problem]],
-    programs: Mapping[Domain, Sequence[BankProgram]],
+    wanted: Sequence[Wanted],
 ) -> str:
     right: dict[str, set[str]] = {}
-    for domain, seen in rows.items():
-        for program, row, draw in all_runs(programs[domain], seen, 1):
-            ids = right.setdefault(program.name, set())
-            if bank.runs[key_of(program, row, draw)].right:
-                ids.add(row.id)
+    for program, row, draw in wanted:
+        ids = right.setdefault(program.name, set())
+        if bank.runs[key_of(program, row, draw)].right:
+            ids.add(row.id)
     said = ", ".join(f"{name} {len(ids)}" for name, ids in right.items())
     return (
         f"bank of {sum(map(len, rows.values()))} rows: right {said}; some program is right on "
@@ -286,15 +302,15 @@ def _rows(settings: Config) -> dict[Domain, list[Problem]]:
 
 def _warm_started(settings: Config, run_dir: Path, view: View, work: Work) -> Path:
     """The checkpoint of the policy that has imitated the bank, before its first step."""
+    view.part(WARM_START)
     root = checkpoint_root(settings)
     found = latest_checkpoint(root)
     if found is None or found.name == START:
-        view.stage("loading models")
         trainer = GRPOTrainer(config=settings, run_dir=run_dir, resume=found is not None, view=view)
         work(trainer.train(0))
     told = read_run(run_dir).facts["warm_start"]
     losses = [told.get(f"warm_start/loss_{when}", 0.0) for when in ("first", "last")]
-    view.done(
+    view.say(
         f"warm start: {told['warm_start/programs']:.0f} programs imitated alike on "
         f"{told['warm_start/problems']:.0f} rows, loss {losses[0]:.2f}, then {losses[1]:.2f} nats a token"
     )
@@ -303,11 +319,11 @@ def _warm_started(settings: Config, run_dir: Path, view: View, work: Work) -> Pa
 
 def _trained(settings: Config, run_dir: Path, view: View, work: Work) -> Path:
     """The checkpoint after the last step."""
+    view.part(GRPO)
     found = latest_checkpoint(checkpoint_root(settings))
     if found is not None and found.name == f"step_{settings.training.steps}":
-        view.done(f"trained already: {found}")
+        view.say(f"trained already: {found}")
         return found
-    view.stage("loading models")
     trainer = GRPOTrainer(config=settings, run_dir=run_dir, resume=found is not None, view=view)
     checkpoint: Path = work(trainer.train()).checkpoint
     return checkpoint

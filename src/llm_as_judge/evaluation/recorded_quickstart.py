@@ -20,7 +20,6 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.records import EvaluationRecord, Plan, PlannedSet
 from llm_as_judge.evaluation.regrade import Regrade, regrade
 from llm_as_judge.evaluation.results import write_results
-from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.types import Problem, Rollout, from_json, to_json
@@ -82,16 +81,16 @@ def shipped_recording() -> list[Recorded]:
 
 async def grade_recorded(
     recorded: Sequence[Recorded], config: Config, folder: Path
-) -> Mapping[str, SystemResults]:
-    """The verdicts of today's rules on what was recorded; results are written below ``folder``."""
-    paths = []
+) -> Mapping[str, Path]:
+    """Results files below ``folder``, by system: the verdicts of today's rules on what was recorded."""
+    paths = {}
     # no weights are loaded for this
     config = config.model_copy(update={"judge": config.judge.with_rules_alone()})
     for one in recorded:
         plan = _plan(one)
         new, _ = await regrade(Regrade(one.pairs, plan, config, folder / plan.name / plan.hash))
-        paths.append(write_results(new, folder))
-    return dict(zip((one.system for one in recorded), read_systems(paths), strict=True))
+        paths[one.system] = write_results(new, folder)
+    return paths
 
 
 def _plan(one: Recorded) -> Plan:

@@ -9,7 +9,6 @@ that GRPO has, too, with an optimizer of its own.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
@@ -79,32 +78,27 @@ class Imitation:
             peers=peers,
         )
 
-    async def updates(
-        self, say: Callable[[str], None], doing: Callable[[str], None]
-    ) -> AsyncGenerator[bool, None]:
+    @property
+    def count(self) -> int:
+        """Updates of the whole stage."""
+        return len(self._batches)
+
+    async def updates(self, doing: Callable[[str], None]) -> AsyncGenerator[bool, None]:
         """Makes all updates that are left; after each, whether a checkpoint is due: every
         ``training.save_every`` of them and at the end.
 
         Args:
-            say: told what each update came to.
-            doing: told which one begins.
+            doing: told what each update came to.
         Raises:
             TrainingError: the run must not go on; the last checkpoint is intact.
         """
-        state, total = self.progress, len(self._batches)
-        began, first = time.perf_counter(), len(state.losses)
+        state = self.progress
         while not state.done:
-            doing(f"warm start: update {len(state.losses) + 1} of {total}")
             trees = await asyncio.to_thread(self._trees, self._batches[len(state.losses)])
             update = partial(self.learner.imitate, trees, temperature=self._options.temperature)
             state.losses += ((await self._context.on_policy(update))["update/loss"],)
-            number = len(state.losses)
-            left = (time.perf_counter() - began) / (number - first) * (total - number)
-            say(
-                f"warm start: update {number} of {total}, loss {state.losses[-1]:.3f} "
-                f"nats a token, {left:.0f} s left"
-            )
-            yield state.done or number % self._options.save_every == 0
+            doing(f"loss {state.losses[-1]:.3f} nats a token")
+            yield state.done or len(state.losses) % self._options.save_every == 0
 
     def _trees(self, batch: Sequence[Told]) -> list[Tree]:
         """The prompts of these problems, as they are sampled with, and what is to be written."""

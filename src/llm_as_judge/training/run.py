@@ -43,6 +43,9 @@ from llm_as_judge.training.view import StepProgress, TrainingView
 from llm_as_judge.training.warm_start import WarmStartState
 from llm_as_judge.types import MeasuredSampler, Sampling, to_json
 
+WARM_START, GRPO = "warm start", "GRPO"
+"""The two parts of a run, as a view is told of them."""
+
 
 class Run:
     """The live state of one run.
@@ -276,6 +279,8 @@ class Run:
             self._view.stage(self._summary)
         if self._imitation is not None:
             await self._imitate(self._imitation)
+        if self.step < self._steps:
+            self._view.part(GRPO, self._steps, "steps", self.step, begun=True)
         checkpoint, metrics = self._root / f"step_{self.step}", {}
         while self.step < self._steps and not self._asked_to_end:
             try:
@@ -292,9 +297,13 @@ class Run:
         return checkpoint, metrics
 
     async def _imitate(self, imitation: Imitation) -> None:
-        async with aclosing(imitation.updates(self._view.stage, self._view.doing)) as updates:
+        done = len(imitation.progress.losses)
+        self._view.part(WARM_START, imitation.count, "updates", done, begun=True)
+        async with aclosing(imitation.updates(self._view.doing)) as updates:
             async for due in updates:
+                self._view.did()
                 if imitation.progress.done:
+                    self._view.stage(imitation.progress.words)
                     self._imitation = None
                     self._write_facts()
                 if due or self._asked_to_end:

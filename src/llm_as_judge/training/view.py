@@ -14,8 +14,20 @@ class TrainingView(Protocol):
     def stage(self, text: str) -> None:
         """Something to know of the run."""
 
+    def part(
+        self, name: str, total: int = 0, unit: str = "", done: int = 0, *, begun: bool = False
+    ) -> None:
+        """What is done from now on: ``total`` units, 0 = not counted, ``done`` of them before.
+
+        Args:
+            begun: the first unit is in work from now on; else a model may be loaded before.
+        """
+
+    def did(self, count: int = 1) -> None:
+        """So many more units are done; ``step`` says it of its own."""
+
     def doing(self, text: str) -> None:
-        """What goes on until the next of these; nothing to keep."""
+        """A remark on what is being done; nothing to keep."""
 
     def warning(self, text: str) -> None: ...
 
@@ -26,6 +38,14 @@ class TrainingView(Protocol):
 
 class SilentView:
     def stage(self, text: str) -> None:
+        pass
+
+    def part(
+        self, name: str, total: int = 0, unit: str = "", done: int = 0, *, begun: bool = False
+    ) -> None:
+        pass
+
+    def did(self, count: int = 1) -> None:
         pass
 
     def doing(self, text: str) -> None:

@@ -58,6 +58,13 @@ class WarmStartState:
         of = {"bank": self.bank, "bank_sha256": self.bank_sha256, "mode": self.mode}
         return {**of, **self.metrics()}
 
+    @property
+    def words(self) -> str:
+        """What it came to."""
+        found = self.metrics()
+        first, last = (found.get(f"warm_start/loss_{when}", 0.0) for when in ("first", "last"))
+        return f"warm start: {len(self.losses)} updates, loss {first:.2f}, then {last:.2f} nats a token"
+
     def metrics(self) -> dict[str, float]:
         """For the first step after it; so far."""
         part = max(1, len(self.losses) // _TENTH)

@@ -65,10 +65,7 @@ def _row_name(scope: str, of: str) -> str:
 
 def _reading(found: SearchResult, by_budget: bool) -> list[str]:
     """What the columns are, and what the runs cost, a line each."""
-    columns = (
-        "right, cost: cross-validated over five folds of the rows. in-sample: on the rows of the choice, "
-        "so too high."
-    )
+    columns = "right, cost: cross-validated, five folds. in-sample: on the rows of the choice, so too high."
     lines = [columns]
     if by_budget:
         lines.append("(low), (middle), (high): the budgets that the program was chosen at.")

@@ -1,21 +1,15 @@
-"""Terminal view of a run: progress while it goes on, and tables of what was logged."""
+"""Steps and results of a run as lines and tables of the terminal."""
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from llm_as_judge.data.selection import MIXED
 from llm_as_judge.runs.results import Results
-from llm_as_judge.types import Rollout
 from llm_as_judge.views.report.results import accuracy_text, results_view
 
 STEP_COLUMNS: Sequence[tuple[str, str, str]] = (
@@ -51,6 +45,7 @@ LINE: Sequence[tuple[str, str]] = (
     ("rollout/not_graded", "open {:.0%}"),
     ("rollout/strictly_valid", "valid {:.0%}"),
     ("reward/mean", "reward {:+.2f}"),
+    ("judge/decided", "trained judge decided {:.0%}"),
     ("ledger/cost", "cost {:,.0f} written tokens"),
     ("ledger/cost_usd", "${:,.4g}"),
 )
@@ -63,7 +58,8 @@ def step_line(step: int, steps: int, metrics: Mapping[str, float]) -> str:
     said = [
         form.format(metrics[key])
         for key, form in LINE
-        if metrics.get(key) is not None and (metrics[key] or key != "rollout/not_graded")
+        if metrics.get(key) is not None
+        and (metrics[key] or key not in ("rollout/not_graded", "judge/decided"))
     ]
     free = metrics.get("ledger/cost_usd") == 0
     return f"step {step} of {steps}: {', '.join(said[:-1] if free else said)}"
@@ -128,110 +124,3 @@ def smallness(results: Mapping[str, Results]) -> str:
         f"{few:.0f} graded problems: the accuracy is known to within {50 * widest:.0f} points. So few "
         "show that everything runs, not whether training helps: evaluate more with --limit"
     )
-
-
-QUIET_S = 60.0
-"""Seconds after which a log without bars says how far it is."""
-LONG_S = 20.0
-"""Seconds that a part of a step must have taken for a log to say when the next of its kind begins."""
-
-
-class ProgressView:
-    """Progress bars on a terminal. Where it is none, a log: a line a step, one where a part of it begins that
-    takes long, and one a minute at most while nothing else is said."""
-
-    def __init__(
-        self,
-        console: Console,
-        rollouts: int,
-        steps: int | None = None,
-        *,
-        each: str = "program",
-        counted: str = "programs run",
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """
-        Args:
-            clock: seconds, for the lines of a log.
-            rollouts: of one step, or of the whole evaluation where ``steps`` is None.
-            each: what one rollout is called.
-            counted: what the bar counts.
-        """
-        self._console = console
-        self._rollouts = rollouts
-        self._done = 0
-        self._clock, self._said_at = clock, clock()
-        self._part, self._part_began = "", self._said_at
-        self._took: dict[str, float] = {}
-        """Seconds of the last part of each kind."""
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._steps = self._progress.add_task("steps", total=steps) if steps else None
-        self._each = each
-        self._task = self._progress.add_task(counted, total=rollouts)
-
-    def __enter__(self) -> ProgressView:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
-
-    def expect(self, rollouts: int) -> None:
-        """So many, and not those said at first."""
-        self._rollouts = rollouts
-        self._progress.update(self._task, total=rollouts, visible=rollouts > 0)
-
-    def stage(self, text: str) -> None:
-        self._end_part()
-        self._say(text, style="dim")
-
-    def doing(self, text: str) -> None:
-        """What goes on until the next of these: beside the bar. In a log it is a line where the last of its
-        kind took long, or there was none."""
-        self._end_part()
-        self._part = re.sub(r"\d+", "", text)
-        self._progress.update(self._task, description=text)
-        if not self._console.is_terminal and self._took.get(self._part, LONG_S) >= LONG_S:
-            self._say(text, style="dim")
-
-    def _end_part(self) -> None:
-        now = self._clock()
-        if self._part:
-            self._took[self._part] = now - self._part_began
-        self._part, self._part_began = "", now
-
-    def warning(self, text: str) -> None:
-        self._say(f"warning: {text}", style="yellow")
-
-    def rollout(self, rollout: Rollout) -> None:
-        self._progress.advance(self._task)
-        self._done += 1
-        quiet = self._clock() - self._said_at >= QUIET_S
-        if quiet and not self._console.is_terminal:  # a log shows no bar, and minutes of nothing
-            self._say(f"{self._each} {self._done} of {self._rollouts}")
-
-    def _say(self, text: str, style: str | None = None) -> None:
-        self._said_at = self._clock()
-        self._progress.console.print(
-            text, style=style, markup=False, highlight=False, soft_wrap=True
-        )
-
-    def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None:
-        if self._steps is not None:
-            self._progress.update(self._steps, completed=step, total=steps)
-        self._end_part()
-        self._progress.reset(self._task, total=self._rollouts)
-        self._done = 0
-        self._say(step_line(step, steps, metrics))

@@ -6,6 +6,7 @@ models wrote is stripped of control characters: a terminal obeys them.
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -73,27 +74,50 @@ def read_tail(run: RunDir, domain: str, last_bytes: int = TAIL_BYTES) -> Tail:
 
 
 def look(
-    run: RunDir, tail: Tail, *, domain: str = "all", now: float, steps: int = 8
+    run: RunDir,
+    tail: Tail,
+    *,
+    domain: str = "all",
+    now: float,
+    size: tuple[int, int] | None = None,
 ) -> RenderableType:
-    """The whole view.
+    """The whole view, or what of it fits a screen: warnings whole, long lines cut, the newest steps.
 
     Args:
-        steps: rows of the table, the newest; 0 = all.
+        size: columns and lines of the screen; None: everything.
     """
     parts: list[RenderableType] = [_head(run, tail, now)]
     if not run.steps and not tail.newest:
         parts.append(Text("no step finished yet", style="dim"))
-    shown = run.steps if domain == "all" else _rows_of(tail)
-    if shown:
-        parts.append(
-            step_table(shown[-steps:], title=f"domain {domain}" if domain != "all" else "")
-        )
-    lines = Table.grid(padding=(0, 2, 0, 0))  # a long line goes on under its own beginning
-    for label, text in [*_figures(run, tail, domain), *_programs(tail)]:
-        lines.add_row(label, Text(text))
-    for alarm in warnings(replace(run, broken_lines=run.broken_lines + tail.broken), now):
-        lines.add_row("warning", Text(plain(str(alarm), 400), style="yellow"))
-    return Group(*parts, lines)
+    title = f"domain {domain}" if domain != "all" else ""
+    lines = [*_figures(run, tail, domain), *_programs(tail)]
+    found = warnings(replace(run, broken_lines=run.broken_lines + tail.broken), now)
+    alarms = [("warning", plain(str(alarm), 400)) for alarm in found]
+    steps = 0
+    if size is not None:
+        columns, height = size
+        under = sum(math.ceil(len(text) / (columns - _LABEL)) for _, text in alarms)
+        steps = max(
+            1, height - under - len(lines) - 2 - bool(title)
+        )  # head of the view and of the table
+    if shown := run.steps if domain == "all" else _rows_of(tail):
+        parts.append(step_table(shown[-steps:], title=title))
+    told = _grid(lines, cut=size is not None), _grid(alarms, "yellow")
+    return Group(*parts, *told)
+
+
+_LABEL = 9
+"""Columns before the text of a warning."""
+
+
+def _grid(lines: Sequence[tuple[str, str]], style: str = "", *, cut: bool = False) -> Table:
+    """A long line goes on under its own beginning, or is cut."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(min_width=max((len(label) for label, _ in lines), default=0), no_wrap=True)
+    grid.add_column(no_wrap=cut, overflow="ellipsis" if cut else "fold")
+    for label, text in lines:
+        grid.add_row(label, Text(text, style=style))
+    return grid
 
 
 def plain(text: str, limit: int) -> str:
@@ -104,7 +128,13 @@ def plain(text: str, limit: int) -> str:
 # ------------------------------------------------------------------------------------------ parts
 def _head(run: RunDir, tail: Tail, now: float) -> Text:
     ago = f"written {duration(now - run.written_at)} ago" if run.written_at else "nothing written"
-    return Text(f"{run.folder} · {_reached(run, tail)} · {ago}", style="bold")
+    # where it is comes last: a long name is cut, or goes on below
+    return Text(
+        f"{_reached(run, tail)} · {ago} · {run.folder}",
+        style="bold",
+        no_wrap=True,
+        overflow="ellipsis",
+    )
 
 
 def _reached(run: RunDir, tail: Tail) -> str:
@@ -170,7 +200,7 @@ def _times(last: Sequence[Mapping[str, float]]) -> str:
     parts = [f"{name} {value:.0f} s" for name, value in seconds.items() if value is not None]
     busy = (seconds["sampling"] or 0.0) + (seconds["update"] or 0.0)
     idle = max(0.0, 1 - busy / step)
-    return f"step {step:.0f} s · {' · '.join(parts)} · policy idle {idle:.0%}"
+    return " · ".join([f"step {step:.0f} s", *parts, f"policy idle {idle:.0%}"])
 
 
 def _bill(run: RunDir) -> str:

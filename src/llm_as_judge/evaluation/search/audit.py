@@ -68,8 +68,11 @@ class Advice:
     """What to do with rows of one's own."""
 
     answer: str
-    """``train``, ``use this fixed program: NAME``, or ``no room``."""
+    """``train``, ``use this fixed program``, ``no room`` or ``too few rows to say``."""
+    gain: str
+    """Of the best fixed program."""
     reason: str
+    """What choosing for each problem would gain; may be empty."""
 
 
 def advice(
@@ -80,43 +83,41 @@ def advice(
     chosen = found.cross_validated[DOMAIN, budget]
     plain = _plain(bank, draws)
     ids = [id_ for id_ in chosen if id_ in plain]
-    names, several = _named(found, budget)
+    names = _named(found, budget)
     pair = (
         paired([chosen[id_].verdict for id_ in ids], [plain[id_] for id_ in ids]) if ids else None
     )
     gain = (
-        f"The best fixed {'programs' if several else 'program'} ({names}) "
-        f"{'gain' if several else 'gains'} {100 * pair.difference:+.1f} points "
-        f"[{100 * pair.low:+.1f}, {100 * pair.high:+.1f}] over a direct call on {len(ids)} rows."
+        f"{names} {100 * pair.difference:+.1f} points [{100 * pair.low:+.1f}, {100 * pair.high:+.1f}] over a "
+        f"direct call, cross-validated on {len(ids)} rows"
         if pair is not None
-        else "No row was answered under both the best fixed program and a direct call."
+        else "no row was answered under both the best fixed program and a direct call"
     )
+    reason = room.words if room is not None else ""
     if len(ids) < FEW_ROWS:
-        gain += f" Fewer than {FEW_ROWS} rows show little: take more."
         right = fmean([chosen[id_].verdict.most for id_ in ids]) if ids else 0.0
         if right < HARDLY_RIGHT:
-            gain += (
+            reason += (
                 " Hardly a row is right under any program: look at a reply first (wrong executor, replies "
                 "cut at executor.max_tokens, answers that the rules cannot read)."
             )
-        return Advice(TOO_FEW, f"{room.words} {gain}" if room is not None else gain)
+        return Advice(TOO_FEW, f"{gain}; {FEW_ROWS} or more are wanted", reason.strip())
     if room is not None and room.adaptation and room.clear:
-        return Advice(TRAIN, f"{room.words} {gain}")
-    said = f"{room.words} {gain}" if room is not None else gain
+        return Advice(TRAIN, gain, reason)
     if pair is not None and pair.low > 0:
-        return Advice(f"use this fixed program: {names}", said)
-    return Advice("no room", said)
+        return Advice("use this fixed program", gain, reason)
+    return Advice("no room", gain, reason)
 
 
-def _named(found: SearchResult, budget: Budget) -> tuple[str, bool]:
-    """(``direct``, or ``cot for math, direct for qa``; whether it is several)"""
+def _named(found: SearchResult, budget: Budget) -> str:
+    """``direct``, or ``cot for math, direct for qa``"""
     domains: dict[str, list[str]] = {}
     for choice in found.choices:
         if (choice.scope, choice.budget) == (DOMAIN, budget):
             domains.setdefault(choice.name, []).append(choice.of)
     if len(domains) == 1:
-        return next(iter(domains)), False
-    return ", ".join(f"{name} for {' and '.join(of)}" for name, of in domains.items()), True
+        return next(iter(domains))
+    return ", ".join(f"{name} for {' and '.join(of)}" for name, of in domains.items())
 
 
 def _plain(bank: Bank, draws: int) -> dict[str, Right]:

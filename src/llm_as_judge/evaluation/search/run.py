@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.headroom import Headroom
-from llm_as_judge.evaluation.program_runs import BankRunner, all_runs
+from llm_as_judge.evaluation.program_runs import BankRunner, all_runs, by_turns
 from llm_as_judge.evaluation.search.choices import (
     DOMAIN,
     EVERYTHING,
@@ -128,6 +129,9 @@ async def search(
             on_round=(lambda halving_round: on_round(domain, halving_round)) if first else None,
         )
 
+    if not options.halving:  # domain after domain finds these made
+        programs_of_all = chain.from_iterable(taking.values())
+        await runner.fill(all_runs(programs_of_all, by_turns(problems), options.draws))
     return await search_choices(runner, problems, finalists, draws=options.draws, seed=options.seed)
 
 

@@ -82,8 +82,6 @@ class StepReport:
     grad_norm: float
     tokens: int
     seconds: float
-    left_s: float
-    """Until the end, at the speed of this sitting."""
 
 
 def batches_of(cases: Sequence[Case], tokens: LabelTokens, options: LearnOptions) -> list[Batch]:
@@ -153,8 +151,7 @@ class JudgeLearner:
             TrainingError: the gradient is not finite; nothing was changed.
             OutputError: a checkpoint cannot be written.
         """
-        started = saved = time.perf_counter()
-        done = 0
+        saved = time.perf_counter()
         with self._policy.updating(), packed_attention(self._policy.base):
             while self.step < self.steps:
                 batch = self._batches[self.step]
@@ -162,13 +159,7 @@ class JudgeLearner:
                 loss, right, norm = self._one_step(batch)
                 now = time.perf_counter()
                 self.step += 1
-                done += batch.tokens
-                left = sum(b.tokens for b in self._batches[self.step :]) * (now - started) / done
-                told(
-                    StepReport(
-                        self.step, self.steps, loss, right, norm, batch.tokens, now - at, left
-                    )
-                )
+                told(StepReport(self.step, self.steps, loss, right, norm, batch.tokens, now - at))
                 if now - saved > save_every_s or self.step == self.steps:
                     self._save()
                     saved = now

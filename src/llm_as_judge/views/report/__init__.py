@@ -1,5 +1,6 @@
 """One self-contained HTML page from a run's folder, results files and a judge audit."""
 
 from llm_as_judge.views.report.page import Sources, render, write_report
+from llm_as_judge.views.report.results import Change, Changes, Side
 
-__all__ = ["Sources", "render", "write_report"]
+__all__ = ["Change", "Changes", "Side", "Sources", "render", "write_report"]

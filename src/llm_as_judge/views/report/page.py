@@ -27,11 +27,13 @@ from llm_as_judge.runs.judges import judges_of, unaudited_warning
 from llm_as_judge.runs.results import Results
 from llm_as_judge.runs.rundir import RunDir, read_run
 from llm_as_judge.views.report import charts, curves
-from llm_as_judge.views.report.results import ResultsView, audit_view, results_view
+from llm_as_judge.views.report.results import Changes, audit_view, results_view
 from llm_as_judge.views.report.rollouts import Gathered, gather
 
 MAX_ROLLOUTS = 20_000
 """Rollouts in the browser of one page, the newest; the curves hold all."""
+CHANGES_SHOWN = 8
+"""Problems won, and lost, that are seen at once; the others unfold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Sources:
     """Parsed report of the ``judge audit`` verb."""
     verdict: str = ""
     """The sentence that the page opens with."""
+    changes: Changes | None = None
 
 
 def write_report(sources: Sources, path: Path) -> None:
@@ -80,7 +83,9 @@ def render(sources: Sources, *, max_rollouts: int = MAX_ROLLOUTS) -> str:
             found=found,
             verdict=sources.verdict,
             summary=_summary(run, found) if run else [],
-            charts=_charts(run, found, results),
+            charts=_charts(run, found) if run else [],
+            changes=sources.changes,
+            most=CHANGES_SHOWN,
             results=results,
             audit=audit_view(sources.audit) if sources.audit else None,
             config=yaml.safe_dump(run.config, sort_keys=False) if run else "",
@@ -99,17 +104,11 @@ def embedded(data: Any) -> Markup:
 
 
 # ------------------------------------------------------------------------------------------ parts
-def _charts(
-    run: RunDir | None, found: Gathered, results: ResultsView | None
-) -> Sequence[charts.Chart]:
-    made: list[charts.Chart | None] = []
-    if run is not None:
-        bins = curves.pool(found.sums)
-        pooled = max((b.last - b.first + 1 for b in bins), default=1)
-        per = f"One point pools up to {pooled} steps. " if pooled > 1 else ""
-        made += _learning_charts(bins, per, _priced(run)) + _log_charts(run)
-    if results is not None:
-        made.append(results.front)
+def _charts(run: RunDir, found: Gathered) -> Sequence[charts.Chart]:
+    bins = curves.pool(found.sums)
+    pooled = max((b.last - b.first + 1 for b in bins), default=1)
+    per = f"One point pools up to {pooled} steps. " if pooled > 1 else ""
+    made = _learning_charts(bins, per, _priced(run)) + _log_charts(run)
     return [chart for chart in made if chart is not None]
 
 

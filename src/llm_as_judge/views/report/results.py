@@ -32,6 +32,34 @@ class ResultsView:
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """What one of two systems did."""
+
+    answer: str
+    program: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A problem that only one of two systems got right."""
+
+    dataset: str
+    question: str
+    wanted: str
+    """An answer that is right; empty where tests decide."""
+    sides: tuple[Side, Side]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What the second of two systems won and lost against the first."""
+
+    names: tuple[str, str]
+    won: tuple[Change, ...]
+    lost: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AuditView:
     title: str
     passed: bool
@@ -48,9 +76,10 @@ def results_view(results: Mapping[str, Results]) -> ResultsView:
     names = dict.fromkeys(row.dataset for data in columns for row in data.datasets)
     rows = [(name, *(accuracy_text(data.metrics_of(name)) for data in columns)) for name in names]
     rows.append(("overall", *(accuracy_text(data.overall) for data in columns)))
-    rows.append(
-        ("balanced over sets", *(accuracy_text(balanced(data.overall)) for data in columns))
-    )
+    if len(names) > 1:  # else the same figure again
+        rows.append(
+            ("balanced over sets", *(accuracy_text(balanced(data.overall)) for data in columns))
+        )
     for label, key, form in ROWS:
         rows.append((label, *(_cell(data.overall, key, form) for data in columns)))
     head = (heading_of(name, data) for name, data in results.items())

@@ -14,6 +14,7 @@ from llm_as_judge.assembly import PromptRecord, under_trained_prompt
 from llm_as_judge.cli import main
 from llm_as_judge.config import load_config
 from llm_as_judge.config.grading import RewardConfig
+from llm_as_judge.config.policy import SamplingConfig
 from llm_as_judge.evaluation.systems import check_base_model
 from llm_as_judge.policy.checkpoint import require_whole
 from llm_as_judge.renamed import with_new_keys
@@ -39,6 +40,8 @@ def test_it_was_trained_as_run_yaml_says() -> None:
     trained = with_new_keys(yaml.safe_load((ADAPTER / "config.yaml").read_text()))
     reward = RewardConfig.model_validate(trained["reward"])  # kept with the short keys
     trained["reward"] = reward.model_dump(mode="json")
+    sampling = SamplingConfig.model_validate(trained["sampling"])  # kept with a list of servers
+    trained["sampling"] = sampling.model_dump(mode="json")
     now = load_config(FOLDER / "run.yaml").model_dump(mode="json")
     for section in ("policy", "sampling", "executor", "judge", "workflow", "reward"):
         wanted = {key: now[section][key] for key in trained[section] if key in now[section]}

@@ -41,7 +41,7 @@ def _date(gold: str) -> list[str]:
     if not 1 <= int(day) <= 31:
         return []
     written = f"{int(year):04}-{_MONTHS.index(month) + 1:02}-{int(day):02}"
-    short = f"{month[:3]} {int(day)}, {year}"
+    short = f"{month:.3} {int(day)}, {year}"
     return [f"{int(day)} {month} {year}", f"{month} {int(day)}, {year}", written, short]
 
 

@@ -81,7 +81,15 @@ def audit(
         report = asyncio.run(job(runs, view))
     write_report(report, path)
     runs.keep_only(())
-    brief = if_needed and report.passed  # one step of a pipeline: the tables are not what is asked
+    _tell(report, path, brief=if_needed and report.passed)
+    raise typer.Exit(0 if report.passed else 3)
+
+
+def _tell(report: AuditReport, path: Path, *, brief: bool) -> None:
+    """
+    Args:
+        brief: one step of a pipeline, whose tables are not what is asked.
+    """
     console.print(verdict_line(report) if brief else render_report(report), highlight=not brief)
     say(f"report  {path}")
     if report.finds:
@@ -91,7 +99,6 @@ def audit(
     if not brief:
         for line in what_now(report):
             say(line)
-    raise typer.Exit(0 if report.passed else 3)
 
 
 def _begin(view: Progress, total: int, kept: int, settings: Config) -> None:

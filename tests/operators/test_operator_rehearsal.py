@@ -7,7 +7,6 @@ from llm_as_judge.operators import registry
 from llm_as_judge.operators.rehearsal import rehearsed_reply
 from llm_as_judge.types import SandboxResult, TestReport
 
-
 AGREED = ("2 of 3 draws agree",)
 NOTES = {"Retrieve": ("no passages",), "UntilAgree": AGREED, "UntilWorth": AGREED}
 """What is noted of the replies, up to a colon, by operator."""

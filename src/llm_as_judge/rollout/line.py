@@ -1,4 +1,4 @@
-"""READ THIS FIRST: from a text that the policy wrote to a graded rollout.
+"""Rollout line, to be read first: from a text that the policy wrote to a graded rollout.
 
     prompt -> sample K programs -> parse and check -> run -> grade -> reward
     policy/   policy/              `-------- this file -------'     reward.py

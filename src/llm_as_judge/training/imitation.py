@@ -1,4 +1,4 @@
-"""The stage before the first step: the policy imitates what a bank's programs did best.
+"""Imitation stage before the first step: the policy learns to write programs of a bank.
 
 Problems come in a seeded order, ``training.problems_per_step`` to an update, each with the prompt that
 it is sampled with; where training draws budgets, each epoch draws one for each problem, whose programs are then

@@ -1,4 +1,4 @@
-"""Audit of a bank for headroom, with advice: train, use a fixed program, or neither."""
+"""Headroom of a bank, with advice: train, use a fixed program, or neither."""
 
 from __future__ import annotations
 

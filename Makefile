@@ -90,8 +90,9 @@ chaos: $(READY)  ## what make test leaves out: real models, and runs broken in e
 	KILLS=10 CHAOS=1 $(BIN)/pytest -s tests/training/test_killed_verbs.py
 
 .PHONY: fuzz
-fuzz: $(READY)   ## 300 spoiled configurations, rows, checkpoints, replies and files that runs keep
+fuzz: $(READY)   ## 300 spoiled configurations, rows, checkpoints, replies, files that runs keep; properties on new examples
 	FUZZ=300 $(BIN)/pytest -s tests/test_fuzz.py
+	$(BIN)/pytest $(AT_ONCE) --hypothesis-profile=drawn $$(grep -rl "from hypothesis" tests --include=test_*.py)
 
 .PHONY: audit
 audit: $(AUDIT)/.ready $(READY) ## known holes in the installed packages (asks the package index)

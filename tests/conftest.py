@@ -33,9 +33,12 @@ from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import datasets
 from restored import restored
 
-# A busy machine draws examples slowly, and is no reason to fail: no clock decides a test.
-settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("no clock")
+# A busy machine draws examples slowly, and is no reason to fail: no clock decides a test. Nor does chance:
+# the same code meets the same examples; `make fuzz` draws new ones.
+_NO_CLOCK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeated", _NO_CLOCK, derandomize=True)
+settings.register_profile("drawn", _NO_CLOCK, derandomize=False)
+settings.load_profile("repeated")
 
 # What verbs print is as wide wherever the tests run: before the first console is made.
 os.environ["COLUMNS"] = "80"

@@ -345,3 +345,17 @@ def test_a_capital_a_within_a_sentence_is_a_letter(answer: str) -> None:
 
 def test_an_article_that_begins_a_sentence_is_none() -> None:
     assert read_choice("D. A number above it is 8.", ("4", "6", "9", "7"), "Which?").index == 3
+
+
+NEAR_LETTERS = [
+    letter
+    for letter in map(chr, range(128, 0x11000))
+    if letter.isalpha() and (len(letter.upper()) > 1 or (letter.upper() + letter.lower()).isascii())
+]
+
+
+@pytest.mark.parametrize("dress", ["{}", "({})", "{}.", "The answer is {}."])
+def test_only_the_letters_a_to_z_are_letters_of_options(dress: str) -> None:
+    assert len(NEAR_LETTERS) > 90  # among them the ligature fi, the sharp s, the Kelvin sign
+    for letter in NEAR_LETTERS:
+        assert read_choice(dress.format(letter), GASES * 7, QUESTION).index is None, ascii(letter)

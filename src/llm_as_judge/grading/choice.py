@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from string import ascii_uppercase
 from typing import Literal
 
 from llm_as_judge.grading.extract import declarations, declared_answer, undecorated
@@ -144,7 +145,7 @@ def _mentions(text: str, options: tuple[str, ...]) -> list[_Mention]:
 def _is_label(match: re.Match[str], text: str, options: tuple[str, ...]) -> bool:
     """Is this one letter, which is an option's text, too, the letter of an option here?"""
     shown = match.group()
-    if len(shown) != 1 or not shown.isalpha() or not _in_range(shown, options):
+    if _option_of_letter(shown, options) is None:
         return False
     labeled = (
         text[match.end() : match.end() + 1] in (")", "]", ".", ":") and text[match.end() + 1 :]
@@ -152,16 +153,18 @@ def _is_label(match: re.Match[str], text: str, options: tuple[str, ...]) -> bool
     return shown.isupper() or bool(labeled)
 
 
-def _in_range(letter: str, options: tuple[str, ...]) -> bool:
-    return ord(letter.upper()) - ord("A") < len(options)
+def _option_of_letter(letter: str, options: tuple[str, ...]) -> int | None:
+    """The index of the option that an ASCII letter of either case stands for; None of any other text."""
+    index = ascii_uppercase.find(letter.upper()) if len(letter) == 1 and letter.isascii() else -1
+    return index if 0 <= index < len(options) else None
 
 
 def _letter_index(match: re.Match[str], text: str, options: tuple[str, ...]) -> int | None:
     """The option of a letter; None if it is a word ("a lamp", "I choose") or no option's."""
     letter = match["inner"] or match["bare"]
-    if not _in_range(letter, options):
+    index = _option_of_letter(letter, options)
+    if index is None:
         return None
-    index = ord(letter.upper()) - ord("A")
     if match["inner"] or match["called"] or match["mark"] in (")", "]"):
         return index
     behind = text[match.end() :].lstrip(" .:,;!?)*")
@@ -258,10 +261,10 @@ def _fragment(text: str, options: tuple[str, ...], question: str) -> Choice:
 
 def _exact(text: str, options: tuple[str, ...]) -> int | None:
     """The one option whose whole text ``text`` is; by case where only that tells two apart."""
-    letter = text.strip(" .:()[]")
-    if len(letter) == 1 and letter.isalpha() and _in_range(letter, options):
+    lettered = _option_of_letter(text.strip(" .:()[]"), options)
+    if lettered is not None:
         same = [i for i, option in enumerate(options) if option.strip() == text]
-        return same[0] if text.islower() and len(same) == 1 else ord(letter.upper()) - ord("A")
+        return same[0] if text.islower() and len(same) == 1 else lettered
     for spelled in (str.strip, option_key):
         wanted = spelled(text)
         same = [i for i, option in enumerate(options) if wanted and spelled(option) == wanted]

@@ -111,7 +111,7 @@ def _reach(address: str | None) -> None:
     if address is None or address in ("auto", "local"):
         return
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or not port.isdecimal():
         raise ValueError("wanted HOST:PORT of a head node, or auto; run on a node of the cluster")
     socket.create_connection((host, int(port)), timeout=10.0).close()
 

@@ -1,0 +1,2 @@
+reply = await answer_generate(input=problem)
+return reply["answer"]

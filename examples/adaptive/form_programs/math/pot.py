@@ -1,0 +1,2 @@
+reply = await programmer(problem=problem)
+return reply["output"]

@@ -17,9 +17,11 @@ from llm_as_judge.types import Domain, Problem
 DRAWS = 4
 
 
-async def told(folder: Path, chance: Chance, rows: int = 120) -> Advice:
+async def told(
+    folder: Path, chance: Chance, rows: int = 120, *, with_direct: bool = True
+) -> Advice:
     direct, *others = programs(4)
-    taking = [replace(direct, name="direct"), *others]
+    taking = [replace(direct, name="direct") if with_direct else direct, *others]
 
     async def everybody(
         filling: BankRunner, domain: Domain, seen: Sequence[Problem]
@@ -42,6 +44,19 @@ async def test_programs_that_suit_problems_are_worth_training(tmp_path: Path) ->
     answer = await told(tmp_path, suits)
     assert answer.answer == "train"
     assert "There is something to learn for each problem" in answer.reason
+
+
+async def test_without_a_direct_call_the_others_still_tell_what_there_is_to_learn(
+    tmp_path: Path,
+) -> None:
+    def suits(program: BankProgram, problem: Problem) -> float:
+        return 0.95 if int(problem.id.rsplit("/", 1)[1]) % 4 == number(program) else 0.1
+
+    answer = await told(tmp_path / "suits", suits, with_direct=False)
+    assert (answer.answer, "Hardly a row" in answer.reason) == ("train", False)
+    assert answer.gain == "no row was answered under both the best fixed program and a direct call"
+    alike = await told(tmp_path / "alike", lambda *_: 0.5, with_direct=False)
+    assert (alike.answer, "Hardly a row" in alike.reason) == ("too few rows to say", False)
 
 
 async def test_one_program_that_is_better_everywhere_is_to_be_used(tmp_path: Path) -> None:

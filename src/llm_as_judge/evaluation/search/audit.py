@@ -94,16 +94,15 @@ def advice(
         else "no row was answered under both the best fixed program and a direct call"
     )
     reason = room.words if room is not None else ""
-    if len(ids) < FEW_ROWS:
-        right = fmean([chosen[id_].verdict.most for id_ in ids]) if ids else 0.0
-        if right < HARDLY_RIGHT:
-            reason += (
-                " Hardly a row is right under any program: look at a reply first (wrong executor, replies "
-                "cut at executor.max_tokens, answers that the rules cannot read)."
-            )
-        return Advice(TOO_FEW, f"{gain}; {FEW_ROWS} or more are wanted", reason.strip())
-    if room is not None and room.adaptation and room.clear:
+    if chosen and fmean([one.verdict.most for one in chosen.values()]) < HARDLY_RIGHT:
+        reason += (
+            " Hardly a row is right under the best fixed program: look at a reply first (wrong executor, replies "
+            "cut at executor.max_tokens, answers that the rules cannot read)."
+        )
+    if len(chosen) >= FEW_ROWS and room is not None and room.adaptation and room.clear:
         return Advice(TRAIN, gain, reason)
+    if len(ids) < FEW_ROWS:
+        return Advice(TOO_FEW, f"{gain}; {FEW_ROWS} or more are wanted", reason.strip())
     if pair is not None and pair.low > 0:
         return Advice("use this fixed program", gain, reason)
     return Advice("no room", gain, reason)

@@ -146,7 +146,7 @@ def trl_backward(trainer: Any, model: Any, shape: Shape, rows_at_once: int) -> N
             trainer.compute_loss(model, inputs).backward()
 
 
-def ways_of(
+def single_call_baselines(
     model: Any, trainer: Any, shape: Shape, batches: Sequence[int]
 ) -> dict[str, Callable[[], None]]:
     """Name -> one forward and backward pass of the step; TRL's names begin with TRL."""
@@ -181,7 +181,7 @@ def compare_update(
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trainer = trl_trainer(model, shape, folder)
-        ways = ways_of(model, trainer, shape, batches)
+        ways = single_call_baselines(model, trainer, shape, batches)
         for _ in range(rounds):
             for name in [*ways]:
                 try:

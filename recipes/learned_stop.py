@@ -53,7 +53,7 @@ CHAINS = ("cot", "direct")
 Ways = Sequence[BankProgram]
 
 
-def ways_of(bank: Bank) -> dict[Domain, list[BankProgram]]:
+def single_call_baselines(bank: Bank) -> dict[Domain, list[BankProgram]]:
     """Single calls of each domain that the bank holds runs of."""
     ran = {key.program for key in bank.runs}
     held = [one for name in WAYS for one in bank.programs.values() if one.name == name]
@@ -302,7 +302,7 @@ def report(bank: Bank, held: Bank, most: int, sentences: Vectors | None = None) 
     """
     if both := sorted(bank.problems.keys() & held.problems.keys()):
         raise DataError(f"{held.folder}: {both[0]} is in {bank.folder}, too; name held-out rows")
-    ways, there = ways_of(bank), ways_of(held)
+    ways, there = single_call_baselines(bank), single_call_baselines(held)
     lines = []
     for domain in ways.keys() & there.keys():
         of_both = [way for way in ways[domain] if way.key in {one.key for one in there[domain]}]

@@ -8,7 +8,7 @@ from pathlib import Path
 from llm_as_judge.assembly import program_options
 from llm_as_judge.assembly.executor_settings import BOUND
 from llm_as_judge.config import load_config
-from llm_as_judge.evaluation.baselines import ways_of
+from llm_as_judge.evaluation.baselines import single_call_baselines
 from llm_as_judge.runs.record import RunRecord
 from llm_as_judge.runs.table import ABOUT, Bank
 from llm_as_judge.types import Problem
@@ -19,7 +19,7 @@ def filled(folder: Path, problems: int) -> Path:
     config = load_config("embedded")
     folder.mkdir()
     bank = Bank(folder)
-    (way,) = ways_of(program_options(config), ["cot"])["math"]
+    (way,) = single_call_baselines(program_options(config), ["cot"])["math"]
     bank.add_program(way)
     for n in range(problems):
         bank.add_problem(

@@ -34,7 +34,7 @@ from llm_as_judge.config import (
 )
 from llm_as_judge.data.files import ProblemFile, read_problems, write_problems
 from llm_as_judge.errors import LlmAsJudgeError, ModelError, UserError
-from llm_as_judge.evaluation.baselines import ways_of
+from llm_as_judge.evaluation.baselines import single_call_baselines
 from llm_as_judge.evaluation.stop_learning import learn_table
 from llm_as_judge.files import write_text
 from llm_as_judge.judge.feature_model import (
@@ -252,7 +252,7 @@ def read_judge(folder: Path) -> None:
 
 def kept_stops(folder: Path) -> None:
     bank = Bank(filled(folder.with_name("learned"), 36))
-    ways = ways_of(program_options(load_config("embedded")), ["cot"])
+    ways = single_call_baselines(program_options(load_config("embedded")), ["cot"])
     write_text(folder / "stop.json", learn_table(bank, ways, {}, 0.1, 4, choose=False).table.dump())
 
 

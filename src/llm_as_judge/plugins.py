@@ -222,7 +222,7 @@ def failing(where: str, remedy: str = "", kind: type[UserError] = ConfigError) -
     except LlmAsJudgeError:
         raise
     except Exception as error:
-        raise kind(f"{where}: {said_by(error)}{remedy and f'; {remedy}'}") from error
+        raise kind(f"{where}: {error_line(error)}{remedy and f'; {remedy}'}") from error
 
 
 def read_options(
@@ -307,7 +307,7 @@ def _load(name: str, where: str, otherwise: str) -> None:
                 f"{otherwise}"
             ) from None
         raise ConfigError(
-            f"{where}: importing it failed: {said_by(error)}; mend it, {otherwise}"
+            f"{where}: importing it failed: {error_line(error)}; mend it, {otherwise}"
         ) from error
 
 
@@ -316,7 +316,7 @@ def _is_part(missing: str | None, name: str) -> bool:
     return missing is not None and f"{name}.".startswith(f"{missing}.")
 
 
-def said_by(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """One line: its kind, what it says, and the line of code that raised it."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from llm_as_judge.assembly import open_workbench, program_options
 from llm_as_judge.config import Config
-from llm_as_judge.evaluation.baselines import ways_of
+from llm_as_judge.evaluation.baselines import single_call_baselines
 from llm_as_judge.evaluation.filling import Asked, Filling
 from llm_as_judge.evaluation.program_runs import conditions
 from llm_as_judge.llm.pool import Pool
@@ -77,7 +77,13 @@ async def filling(
         bench = replace(bench, executor=executor)
         with Bank.writing(place, conditions(config)) as bank:
             yield (
-                Filling(bench, bank, ways_of(program_options(config), ways), draws, **options),
+                Filling(
+                    bench,
+                    bank,
+                    single_call_baselines(program_options(config), ways),
+                    draws,
+                    **options,
+                ),
                 bank,
                 pool,
             )

@@ -12,8 +12,8 @@ from written_results import row, written
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.before_after import (
     evaluations_of,
+    pair_verdict,
     sentences,
-    told_apart,
     verdict,
 )
 from llm_as_judge.evaluation.system_results import read_systems
@@ -65,11 +65,11 @@ def test_the_verdict_says_before_after_difference_p_n_and_cost(
 
 def test_two_that_are_not_before_and_after_are_called_by_their_names(tmp_path: Path) -> None:
     files = {name: evaluated(tmp_path, name, n) for name, n in (("direct", 9), ("cot", 22))}
-    said = told_apart(files)
+    said = pair_verdict(files)
     assert said.startswith(
         "cot is better than direct: 9 of 36 right with direct, 22 of 36 with cot; +36"
     )
-    assert told_apart({**files, "third": evaluated(tmp_path, "third", 3)}) == ""
+    assert pair_verdict({**files, "third": evaluated(tmp_path, "third", 3)}) == ""
 
 
 @pytest.mark.slow
@@ -176,7 +176,7 @@ def test_an_untrained_policy_of_another_model_is_not_before(tmp_path: Path) -> N
 def test_results_without_rows_have_no_verdict_and_it_says_why(tmp_path: Path) -> None:
     first, second = (evaluated(tmp_path, name, 9) for name in ("a", "b"))
     (tmp_path / "b" / "hash" / "full.json").unlink()
-    said = told_apart({"a": first, "b": second})
+    said = pair_verdict({"a": first, "b": second})
     assert said.startswith("No verdict: ")
     assert "full.json: no such file" in said
 
@@ -214,7 +214,7 @@ def test_before_and_after_of_a_run_are_found_beside_it(
     after = evaluated(folder, "m", 22, checkpoint="ck/step_4")
     (folder / "broken_results.json").write_text("{")
     assert evaluations_of(run) == {"before": before, "after": after}
-    assert told_apart(evaluations_of(run)).startswith("Training helped: 9 of 36 right before, 22")
+    assert pair_verdict(evaluations_of(run)).startswith("Training helped: 9 of 36 right before, 22")
 
 
 def test_a_folder_that_holds_no_run_is_one_line(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from llm_as_judge.assembly import program_options, row_options
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import BudgetError, ConfigError, DataError, EndpointError
-from llm_as_judge.evaluation.baselines import ways_of
+from llm_as_judge.evaluation.baselines import single_call_baselines
 from llm_as_judge.evaluation.filling import (
     FirstTogether,
     filled_estimate,
@@ -54,7 +54,7 @@ async def test_problems_whose_first_replies_share_a_verdict_get_no_more_draws(
 
 
 def test_of_few_ways_more_draws_come_first() -> None:
-    math = ways_of(program_options(Config()))["math"]
+    math = single_call_baselines(program_options(Config()))["math"]
     assert [first_draws(math[:n], 8) for n in (1, 2, 3)] == [4, 2, 2]
     assert first_draws(math[:1], 3) == 3
 
@@ -130,22 +130,22 @@ async def test_other_golds_or_settings_make_verdicts_anew_from_the_replies_that_
 
 async def test_each_executor_has_its_ways_and_a_way_can_be_chosen_of_one(tmp_path: Path) -> None:
     config = settings(tmp_path, executors={"small": {"model": "scripted", "price": 0.1}})
-    ways = ways_of(program_options(config))["math"]
+    ways = single_call_baselines(program_options(config))["math"]
     assert [way.name for way in ways] == [f"{way}{of}" for of in ("", "@small") for way in MATH]
     chat = ScriptedChat(reply)
     asked, bank = await filled(config, chat, 2, everything=True)
     assert (asked.draws, asked.failed) == (2 * 6 * len(PROBLEMS), 0)
     assert Counter(r.executor for r in chat.requests) == {"": 36, "small": 36}
     assert {program.name for program in bank.programs.values()} == {way.name for way in ways}
-    (chosen,) = ways_of(program_options(config), ["cot@small"])["math"]
+    (chosen,) = single_call_baselines(program_options(config), ["cot@small"])["math"]
     assert chosen.key in bank.programs
     with pytest.raises(ConfigError, match=r"--way 'cot@large': wanted some of direct, .*cot@small"):
-        ways_of(program_options(config), ["cot@large"])
+        single_call_baselines(program_options(config), ["cot@large"])
 
 
 async def test_the_estimate_is_of_the_draws_that_are_missing(tmp_path: Path) -> None:
     config = settings(tmp_path)
-    ways = ways_of(program_options(config))
+    ways = single_call_baselines(program_options(config))
     async with filling(config, ScriptedChat(reply), 2) as (one, bank, _):
         before = filled_estimate(config, PROBLEMS, ways, DRAWS, bank)
         await one.fill(PROBLEMS[:2])
@@ -229,11 +229,11 @@ def test_held_out_problems_are_those_that_evaluate_takes(tmp_path: Path) -> None
 
 
 def test_a_way_is_one_operator_call_and_another_name_is_refused() -> None:
-    ways = ways_of(program_options(Config()))
+    ways = single_call_baselines(program_options(Config()))
     assert {domain: [way.name for way in found] for domain, found in ways.items()} == {
         "math": ["direct", "cot", "program_of_thought"],
         "qa": ["direct", "cot"],
         "code": ["direct"],
     }
     with pytest.raises(ConfigError, match=r"--way 'vote_of_3': wanted some of direct, cot"):
-        ways_of(program_options(Config()), ["direct", "vote_of_3"])
+        single_call_baselines(program_options(Config()), ["direct", "vote_of_3"])

@@ -47,7 +47,7 @@ from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.gathered import MOST_DRAWS, GatheredDraws
 from llm_as_judge.llm.ledger import Ledger, Price
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
-from llm_as_judge.llm.recorded import RecordedChat, kept_calls, origin
+from llm_as_judge.llm.recorded import RecordedChat, open_call_store, origin
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import Executors
 from llm_as_judge.llm.weights import fetch
@@ -72,7 +72,7 @@ class ChatModels:
         self.executors: dict[str, ChatModel] = {}
         """Those that are open, by their model's name."""
         calls = config.calls
-        self.recording = kept_calls(calls.mode, calls.folder, calls.max_mb)
+        self.recording = open_call_store(calls.mode, calls.folder, calls.max_mb)
         if self.recording is not None:
             stack.callback(self.recording.close)
 

@@ -167,12 +167,12 @@ class _Grading:
         keys = [RunKey(part, case_key(case), 0) for case in cases]
         times = Counter(keys)
         kept = [key for key in times if self._runs.holds(key)]
-        self._tell(sum(times[key] for key in kept))
+        self._report_progress(sum(times[key] for key in kept))
         await fill(
             self._runs,
             dict(zip(keys, cases, strict=True)),
             self._env,
-            lambda run: self._tell(times[run.key]),
+            lambda run: self._report_progress(times[run.key]),
         )
         return [
             Graded(case, *_verdict_of(self._runs.runs[key]))
@@ -191,7 +191,7 @@ class _Grading:
 
         await at_most(_CONCURRENCY, wanted.items(), one)
 
-    def _tell(self, graded: int) -> None:
+    def _report_progress(self, graded: int) -> None:
         self._done += graded
         if self._progress is not None and graded:
             self._progress(self._done, self.total)

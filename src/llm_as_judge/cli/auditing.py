@@ -81,11 +81,11 @@ def audit(
         report = asyncio.run(job(runs, view))
     write_report(report, path)
     runs.keep_only(())
-    _tell(report, path, brief=if_needed and report.passed)
+    _print_report(report, path, brief=if_needed and report.passed)
     raise typer.Exit(0 if report.passed else 3)
 
 
-def _tell(report: AuditReport, path: Path, *, brief: bool) -> None:
+def _print_report(report: AuditReport, path: Path, *, brief: bool) -> None:
     """
     Args:
         brief: one step of a pipeline, whose tables are not what is asked.

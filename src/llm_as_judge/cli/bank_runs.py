@@ -87,7 +87,9 @@ def _filled(
     options: SearchOptions,
 ) -> SearchResult:
     """The choices of a search, which fills ``bank``; a line now and then tells how far it is."""
-    known = _kept(bank, problems, programs, options)  # of every part, before the first is filled
+    known = _cached_runs(
+        bank, problems, programs, options
+    )  # of every part, before the first is filled
     view = Progress()
     view.part("fixed programs", expected_runs(problems, programs, options), "runs", len(known))
 
@@ -110,7 +112,9 @@ def _filled(
         return work.run(job())
 
 
-def _kept(bank: Bank, problems: Rows, programs: Programs, options: SearchOptions) -> set[RunKey]:
+def _cached_runs(
+    bank: Bank, problems: Rows, programs: Programs, options: SearchOptions
+) -> set[RunKey]:
     """Runs of these programs that the bank holds and no choice can leave out; where halving chooses, only
     its course tells which are wanted."""
     if options.halving:
@@ -147,7 +151,7 @@ def say_estimate(
     settings: Config, problems: Rows, programs: Programs, options: SearchOptions, folder: Path
 ) -> None:
     """What the missing runs will ask of the executor; nothing where none is missing."""
-    kept = len(_kept(Bank(folder), problems, programs, options))
+    kept = len(_cached_runs(Bank(folder), problems, programs, options))
     runs = expected_runs(problems, programs, options) - kept
     if kept:
         note(f"{kept} runs are kept in {folder} and are not made again")

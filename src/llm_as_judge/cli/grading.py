@@ -157,13 +157,13 @@ def regrade(
     show(new, path, as_json)
     if (asked := new.ledger()).total.attempts:
         note(f"asked of the judge for these verdicts: {sums(asked)}")
-    _tell(changes, count)
+    _print_changes(changes, count)
     _complain_of_judge(
         judge_failure([r.verdict for g in new.groups() for r in g.rollouts if r.verdict])
     )
 
 
-def _tell(changes: list[Change], count: int) -> None:
+def _print_changes(changes: list[Change], count: int) -> None:
     note(f"{len(changes)} of {count} verdicts changed")
     for change in changes[:20]:
         before = change.before.correct if change.before else None

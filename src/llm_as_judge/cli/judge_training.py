@@ -77,7 +77,7 @@ def train(
                 limit=limit,
                 precision=precision,
                 begun=partial(_begun, view),
-                told=partial(_told, view),
+                told=partial(_show_step, view),
                 scoring=partial(view.show, "answers scored"),
             )
         )
@@ -102,7 +102,7 @@ def _begun(view: Progress, sets: Sets, learner: JudgeLearner) -> None:
     view.part("the judge learns", learner.steps, "steps", learner.step, begun=True)
 
 
-def _told(view: Progress, report: StepReport) -> None:
+def _show_step(view: Progress, report: StepReport) -> None:
     view.did()
     speed = report.tokens / report.seconds
     view.doing(f"loss {report.loss:.3f}, right {report.right:.2f}, {speed:.0f} tokens/s")

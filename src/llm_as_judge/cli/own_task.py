@@ -64,7 +64,7 @@ def init(asked: Asked, *, rows: Path, skip_bad: bool) -> None:
     )
     with write_atomically(OWN_FILE) as stream:
         stream.write(own_file_text(task).encode())
-    _tell(report, kinds)
+    _print_sizes(report, kinds)
     if library is not None:
         say(
             f"documents {len(library.passages)} passages; a question without one gets {library.given}"
@@ -166,7 +166,7 @@ def _trouble(settings: Config, task: OwnTask) -> str:
     return ""
 
 
-def _tell(report: ProcessReport, kinds: Sequence[SetKinds]) -> None:
+def _print_sizes(report: ProcessReport, kinds: Sequence[SetKinds]) -> None:
     for part in report.sets:
         say(f"{part.dataset:14} train {part.train:6}  val {part.val:5}  test {part.test:5}")
         if part.by_question:
@@ -182,7 +182,7 @@ def _tell(report: ProcessReport, kinds: Sequence[SetKinds]) -> None:
         for refusal in part.refusals:
             say(f"  left out {refusal.where}: {refusal.reason}")
     say_remarks(report.sets)
-    _tell_kinds(kinds)
+    _print_answer_kinds(kinds)
     bare = [f"{part.dataset} ({_why_no_val(part)})" for part in report.sets if not part.val]
     if bare:
         note(
@@ -200,7 +200,7 @@ def _tell(report: ProcessReport, kinds: Sequence[SetKinds]) -> None:
     say(f"written  {OWN_FILE}")
 
 
-def _tell_kinds(kinds: Sequence[SetKinds]) -> None:
+def _print_answer_kinds(kinds: Sequence[SetKinds]) -> None:
     """What the answers are read as, and what becomes of those that no rule can compare."""
     for one in kinds:
         say(f"answers  {one.name}: {one.shown}")

@@ -14,7 +14,7 @@ from llm_as_judge.cli.evaluating import sums
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.baselines import WAYS, ways_of
+from llm_as_judge.evaluation.baselines import WAYS, single_call_baselines
 from llm_as_judge.evaluation.filling import Asked as Filled
 from llm_as_judge.evaluation.filling import (
     Filling,
@@ -39,7 +39,7 @@ def fill(asked: Asked, *, draws: int, way: list[str] | None, everything: bool, b
             f"--draws {draws}: all draws of a greedy executor are the same; set executor.temperature "
             "above 0"
         )
-    ways = ways_of(program_options(settings), way or ())
+    ways = single_call_baselines(program_options(settings), way or ())
     problems = [one for one in problems_to_fill(row_options(settings)) if one.domain in ways]
     if not problems:
         raise DataError(

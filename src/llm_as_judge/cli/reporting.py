@@ -8,7 +8,7 @@ from typing import Any
 
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.before_after import AFTER, BEFORE, evaluations_of, told_apart
+from llm_as_judge.evaluation.before_after import AFTER, BEFORE, evaluations_of, pair_verdict
 from llm_as_judge.evaluation.layout import RESULTS_SUFFIX, heading, read_results
 from llm_as_judge.evaluation.pages import page_of
 from llm_as_judge.files import read_json
@@ -45,7 +45,7 @@ def report(
         warn_of_judges(judges_of(run_dir))
     files = _files(run_dir, results or (), asked)
     if files and not markdown:
-        if said := told_apart(files):
+        if said := pair_verdict(files):
             say(said)
         found = {name: read_results(path) for name, path in files.items()}
         console.print(results_table(found))

@@ -7,7 +7,7 @@ from pathlib import Path
 from llm_as_judge.assembly import program_options
 from llm_as_judge.assembly.executor_settings import bound_of, operator_settings
 from llm_as_judge.cli.asking import Asked
-from llm_as_judge.evaluation.baselines import ways_of
+from llm_as_judge.evaluation.baselines import single_call_baselines
 from llm_as_judge.evaluation.stop_learning import LearnedDomain, learn_table
 from llm_as_judge.files import write_text
 from llm_as_judge.reward import PRICES
@@ -21,7 +21,7 @@ def learn(asked: Asked, *, bank: Path, way: list[str] | None, most: int, out: Pa
     kept = Bank.named(bank, "--bank")
     learned = learn_table(
         kept,
-        ways_of(program_options(settings), way or ()),
+        single_call_baselines(program_options(settings), way or ()),
         bound_of(conditions_of(bank), bank),
         operator_settings(settings).prompt_price,
         most,

@@ -21,7 +21,7 @@ from llm_as_judge.data.remarks import RowRemarks
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.data.split import GroupedSplit, size_of_test, split_rows
 from llm_as_judge.errors import DataError
-from llm_as_judge.plugins import said_by
+from llm_as_judge.plugins import error_line
 from llm_as_judge.types import Domain, Problem
 from llm_as_judge.types.plain import omit_default
 
@@ -296,7 +296,7 @@ def _converted(dataset: Dataset, row: RawRow, seen: set[str]) -> Problem:
     except RowError:
         raise
     except Exception as error:
-        raise DataError(f"data set {dataset.name!r}: {row.where}: {said_by(error)}") from error
+        raise DataError(f"data set {dataset.name!r}: {row.where}: {error_line(error)}") from error
     if not isinstance(problem, Problem):
         raise DataError(f"data set {dataset.name!r}: {row.where}: {problem!r} is no Problem")
     if (problem.dataset, problem.domain) != (dataset.name, dataset.domain):

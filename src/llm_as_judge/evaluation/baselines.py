@@ -134,7 +134,9 @@ WAYS = ("direct", "cot", "program_of_thought")
 """Names of shipped programs; each is a way in the domains in which it is one operator call."""
 
 
-def ways_of(options: ProgramOptions, names: Sequence[str] = ()) -> dict[Domain, list[BankProgram]]:
+def single_call_baselines(
+    options: ProgramOptions, names: Sequence[str] = ()
+) -> dict[Domain, list[BankProgram]]:
     """By domain its ways; domains without any are left out.
 
     Args:
@@ -148,12 +150,12 @@ def ways_of(options: ProgramOptions, names: Sequence[str] = ()) -> dict[Domain, 
     for name in names or known:
         if name not in known:
             raise ConfigError(f"--way {name!r}: wanted some of {', '.join(known)}")
-        for way in _ways_named(name, options):
+        for way in _baselines_named(name, options):
             found.setdefault(way.domain, []).append(way)
     return {domain: found[domain] for domain in DOMAINS if domain in found}
 
 
-def _ways_named(name: str, options: ProgramOptions) -> Iterator[BankProgram]:
+def _baselines_named(name: str, options: ProgramOptions) -> Iterator[BankProgram]:
     shipped, _, executor = name.partition("@")
     for domain, path in program_files(workflows_dir() / shipped).items():
         text = program_of(path, domain, options)

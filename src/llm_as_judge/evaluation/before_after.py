@@ -268,7 +268,7 @@ def pair_of(results: Mapping[str, Path]) -> tuple[tuple[str, str], tuple[str, st
     return None
 
 
-def told_apart(results: Mapping[str, Path]) -> str:
+def pair_verdict(results: Mapping[str, Path]) -> str:
     """The verdict over the pair of these results; empty where there is none."""
     if (pair := pair_of(results)) is None:
         return ""

@@ -48,11 +48,11 @@ def conditions_of(results: FullResults) -> Conditions:
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of executor, judge and workflow that can change an answer or its verdict."""
-    answers = said_of_answers(config)
+    answers = answer_settings(config)
     return _flat(config, _SHARED) | ({"data.answers": answers} if answers else {})
 
 
-def said_of_answers(config: Mapping[str, Any]) -> dict[str, Any]:
+def answer_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """How the answers of own sets are compared, as far as ``data.answers`` says it."""
     given = config.get("data", {}).get("answers", {})
     said = {

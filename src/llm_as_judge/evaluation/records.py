@@ -20,7 +20,7 @@ from llm_as_judge.assembly import judge_fingerprint, library_facts, versions
 from llm_as_judge.config import Config, config_files
 from llm_as_judge.data.selection import EvaluatedSet
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.conditions import said_of_answers
+from llm_as_judge.evaluation.conditions import answer_settings
 from llm_as_judge.evaluation.layout import ISOLATION, LEDGER, PLAN, full_file, run_folder
 from llm_as_judge.evaluation.systems import EvaluatedSystem
 from llm_as_judge.files import output_errors, read_json, write_text
@@ -104,7 +104,7 @@ def make_plan(
     decisive = {section: tree[section] for section in _DECIDES}
     if config.executors:
         decisive["executors"] = tree["executors"]
-    if answers := said_of_answers(tree):
+    if answers := answer_settings(tree):
         decisive["answers"] = answers
     budget = config.reward.prompt_budget if system.is_prompted else None
     if budget is not None:

@@ -138,13 +138,13 @@ async def regrade(
 
                 await at_most(AT_ONCE, missing.values(), one)
 
-            def told(run: RunRecord) -> None:
+            def on_run(run: RunRecord) -> None:
                 if on_rollout is not None and run.rollout is not None:
                     on_rollout(run.rollout)
 
             with metered() as attempts:
                 try:
-                    await fill(new.table, wanted, env, told, settled=_is_graded)
+                    await fill(new.table, wanted, env, on_run, settled=_is_graded)
                 finally:
                     if attempts and planned.config.calls.mode != "replay":
                         new.bill(attempts)

@@ -180,7 +180,7 @@ def write_results(
     other = path.is_file() and _folder_of(path) != record.folder
     if results.complete or not other:
         if other:
-            earlier = _kept(path)
+            earlier = _archive_path(path)
             if on_replaced is not None:
                 on_replaced(earlier)
         results.write(path)
@@ -196,7 +196,7 @@ def _folder_of(path: Path) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _kept(path: Path) -> Path:
+def _archive_path(path: Path) -> Path:
     """Where these results lie when ``path`` is replaced: in the folder of their evaluation, or,
     where that is not known, beside it under another name."""
     folder = _folder_of(path)

@@ -194,7 +194,7 @@ async def recorded_run(
     return execution
 
 
-def kept_calls(mode: Mode | Literal["off"], folder: Path, max_mb: int | None) -> Pool | None:
+def open_call_store(mode: Mode | Literal["off"], folder: Path, max_mb: int | None) -> Pool | None:
     """What the calls of a run are answered from and kept in: the pool of the folder, or the
     recording of this one run; None = nothing is kept.
 

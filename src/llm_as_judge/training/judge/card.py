@@ -10,7 +10,7 @@ from llm_as_judge.judge.judge_file import JudgeFile
 _CELLS = ("accepted right", "accepted wrong", "rejected right", "rejected wrong", "abstained")
 
 
-def kept_figures(rows: Sequence[Scored], judge: JudgeFile) -> dict[str, dict[str, int]]:
+def threshold_figures(rows: Sequence[Scored], judge: JudgeFile) -> dict[str, dict[str, int]]:
     """Domain -> what the thresholds do to the rows that they were chosen on, by what was right."""
     found: dict[str, dict[str, int]] = {}
     for domain, thresholds in judge.thresholds.items():
@@ -46,7 +46,7 @@ def judge_card(judge: JudgeFile, rows: Sequence[Scored]) -> str:
         f"| domain | accept from | reject to | {' | '.join(_CELLS)} |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for domain, cells in kept_figures(rows, judge).items():
+    for domain, cells in threshold_figures(rows, judge).items():
         limits = judge.thresholds[domain]
         shown = [
             "-" if value is None else f"{value:.2f}" for value in (limits.accept, limits.reject)

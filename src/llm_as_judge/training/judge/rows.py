@@ -258,12 +258,12 @@ class _Draw:
         waiting, chosen = self._waiting.get((group, label)), self._chosen.get((group, label), [])
         while waiting and len(chosen) < wanted:
             (graded,) = await graded_by_rules([waiting.popleft()], self._rules)
-            if _kept(graded, self._rng):
+            if _teaches(graded, self._rng):
                 chosen.append(graded)
         return len(chosen)
 
 
-def _kept(graded: Graded, rng: random.Random) -> bool:
+def _teaches(graded: Graded, rng: random.Random) -> bool:
     if graded.open:
         return True
     real = graded.case.category == LABELED and graded.verdict.correct is False

@@ -137,7 +137,7 @@ def paths_of(
             if d < len(order):
                 total += order[d][1]
                 seen = [draw for draw, _ in order[: d + 1]]
-                classes = _classes(seen)
+                classes = classes_of(seen)
                 state = StopState(
                     votes(classes),
                     classes.count(None),
@@ -149,7 +149,7 @@ def paths_of(
                 inputs[n, d] = (1.0, *state.features(), *known)
             else:
                 inputs[n, d] = inputs[n, d - 1]
-            right[n, d], spent[n, d] = _leader_is_right(seen), total
+            right[n, d], spent[n, d] = leader_is_right(seen), total
         draws[n] = len(order)
     return Paths(np.arange(count_N) // each, draws, inputs, right, spent, len(problems))
 
@@ -167,16 +167,16 @@ def _order(problem: StopProblem, most: int, chance: random.Random) -> list[tuple
     return order
 
 
-def _classes(seen: Sequence[Draw]) -> list[int | None]:
+def classes_of(seen: Sequence[Draw]) -> list[int | None]:
     """As ``vote`` joins them: code that passes is one class, and beside it the rest has no vote."""
     if any(draw.passed for draw in seen):
         return [0 if draw.passed else None for draw in seen]
     return [draw.answer for draw in seen]
 
 
-def _leader_is_right(seen: Sequence[Draw]) -> bool:
+def leader_is_right(seen: Sequence[Draw]) -> bool:
     """Of equally many votes the class that was drawn first, as ``vote`` decides."""
-    classes = _classes(seen)
+    classes = classes_of(seen)
     counts = Counter(each for each in classes if each is not None)
     if not counts:
         return False
@@ -200,13 +200,13 @@ def learn_rule(
         if not there.any():
             continue
         inputs, stop = paths.inputs_NDF[there, n - 1], worth_ND[there, n - 1]
-        weights = _ridge(inputs, value_N[there] - stop, ridge * PATHS)
+        weights = ridge_weights(inputs, value_N[there] - stop, ridge * PATHS)
         rows.append(tuple(float(w) for w in weights))
         value_N[there] = np.where(inputs @ weights <= 0, stop, value_N[there])
     return StopRule(tuple(reversed(rows)), tuple(datasets))
 
 
-def _ridge(inputs: Array, wanted: Array, ridge: float) -> Array:
+def ridge_weights(inputs: Array, wanted: Array, ridge: float) -> Array:
     """Weights of a ridge regression on standardized columns, for columns as they are; the first is
     constant and is not drawn to 0."""
     mean, deviation = inputs[:, 1:].mean(axis=0), inputs[:, 1:].std(axis=0)

@@ -42,8 +42,7 @@ def _seen(one: learning.StopProblem, drawn_W: Sequence[Sequence[learning.Draw]])
     length, empty = one.question_characters, classes.count(None)
     state = StopState(votes(classes), empty, spent, length, one.dataset, passed)
     leader = max((c for c in classes if c is not None), key=classes.count, default=-1)
-    left = iter(classes)
-    own_W = [[next(left) for _ in own] for own in drawn_W]
+    own_W = [[next(left) for _ in own] for left in [iter(classes)] for own in drawn_W]
     parts = [own.count(each) / len(own) for own in own_W for each in (leader, None)]
     agree = len({max(own, key=own.count) for own in own_W}) == 1
     right = learning.leader_is_right(drawn), spent, any(draw.right for draw in drawn)
@@ -76,8 +75,7 @@ def second_turn(seen: Seen, known_PF: Array, price: float, train_P: Array) -> Ar
     train, known = train_P.repeat(PATHS), known_PF.repeat(PATHS, axis=0)
     ends: dict[tuple[int, ...], Array] = {}
     for at, row in seen.items():
-        stop = ends[at] = row[:, :2].T
-        best = np.zeros(len(row))
+        ends[at], best = (stop := row[:, :2].T), np.zeros(len(row))
         for way in range(len(at)):
             more = ends.get(tuple(n + (w == way) for w, n in enumerate(at)))
             if more is not None:
@@ -85,7 +83,8 @@ def second_turn(seen: Seen, known_PF: Array, price: float, train_P: Array) -> Ar
                 told = row[:, 3:] @ learning.ridge_weights(row[train, 3:], gain[train], PATHS)
                 ends[at], best = np.where(told > best, more, ends[at]), np.maximum(told, best)
     firsts = np.array([end for at, end in ends.items() if sum(at) == 1])
-    return _best(firsts, known, price, train, PATHS).reshape(2, -1, PATHS).mean(axis=2)
+    found = _best(firsts, known, price, train, PATHS).reshape(2, -1, PATHS)
+    return np.asarray(found.mean(axis=2))
 
 
 def one_turn(rows: Rows, known_PF: Array, train_P: Array) -> Array:
@@ -93,9 +92,10 @@ def one_turn(rows: Rows, known_PF: Array, train_P: Array) -> Array:
     names, worth_T, ends = [way.name for way in rows.ways], [], []
     for turn in (*permutations(names, 1), *permutations(names, 2)):
         paths, prices = rows.paths(turn), PRICES.values()
-        some, data = paths.of(train_P[paths.problem_N]), rows.datasets
+        some, data = paths.of(train_P[paths.problem_N] > 0), rows.datasets
         tried = [(p, learning.cross_validated(some, p, data, seed=ASSIGNMENTS)) for p in prices]
-        worth_T.append(sum(np.nanmean(one.right_P - p * one.cost_P / 1000) for p, one in tried))
+        worths = [np.nanmean(one.right_P - p * one.cost_P / 1000) for p, one in tried]
+        worth_T.append(float(np.sum(worths)))
         played = [learning.stopped(paths, learning.learn_rule(some, p, data)) for p in prices]
         ends.append([[one.right_P, one.cost_P] for one in played])
     of_T = np.array(ends)
@@ -121,8 +121,8 @@ def of_domain(bank: Bank, ways: Ways) -> list[list[str]]:
     lines = []
     for price, ends in zip(PRICES.values(), means / ASSIGNMENTS, strict=True):
         fixed, planned, second = ends[:, 0] - price * ends[:, 1] / 1000
-        best = np.max([row[:, 2] - price * row[:, 1] / 1000 for row in seen.values()], axis=0)
-        bound = best.reshape(size, PATHS).mean(axis=1)
+        most = np.max([row[:, 2] - price * row[:, 1] / 1000 for row in seen.values()], axis=0)
+        bound = most.reshape(size, PATHS).mean(axis=1)
         gains = 100 * np.array([second - fixed, second - planned, bound - fixed])
         told = [shown([g.mean(), *g[picks].mean(axis=1)], "+.1f", "") for g in gains]
         figures = [f"{100 * right:.1f}, {cost:.0f}" for right, cost in ends.mean(axis=2)]

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from llm_as_judge.grading.comparison import compare_numbers
 from llm_as_judge.grading.number import Quantity, count_numbers, parse_number
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.types import Problem
 
 
 @pytest.mark.parametrize(
@@ -82,3 +84,36 @@ def test_a_fraction_in_a_text_is_one_number_and_a_date_is_three() -> None:
         Fraction(1, 2),
     ]
     assert count_numbers("on 12/05/2020, 3/0 or 2.5/5") == [12, 5, 2020, 3, 0, Fraction(5, 2), 5]
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "answer", "correct"),
+    [
+        ("How many minutes are 2.5 hours?", "150", r"That is \boxed{150} minutes.", True),
+        ("How many minutes are 2.5 hours?", "150", r"That is \boxed{150} seconds.", False),
+        ("How many minutes are 2.5 hours?", "150", r"$\boxed{150}$ \text{ seconds}", False),
+        ("How many apples are there?", "3", r"\boxed{3} and done", True),
+        ("How many kilometres does she run?", "2.5 km", "She runs 2 1/2 km.", True),
+        ("What does it cost?", "$1,200", "It costs twelve hundred dollars.", True),
+        ("How many are left?", "66", "There are sixty-six left.", True),
+        ("How many are left?", "66", "There are 66 left.", True),
+        ("How many are left?", "66", "There are 66 squared.", False),
+        ("How many are left?", "66", "There are 66 times more.", None),
+        ("How much profit did she make?", "$45", "She made a loss of $45.", None),
+        ("How long is it?", "90 minutes", "90 minutes longer than planned.", None),
+        ("What is the temperature?", "20 °C", "20 °C below zero", None),
+        ("How many are left?", "203", "204\nThe number left is 203.", None),
+        ("Write 7, 2, 9 from smallest to largest.", "2, 7, 9", "9, 7, 2", False),
+        ("Write 7, 2, 9 from smallest to largest.", "2, 7, 9", "2, 7, 9", True),
+        ("Which numbers are left?", "2, 7, 9", "9, 7, 2", True),
+    ],
+)
+async def test_what_stands_beside_a_number_counts(
+    question: str, gold: str, answer: str, correct: bool | None
+) -> None:
+    rules = Judge()
+    try:
+        verdict = await rules.grade(Problem("m/1", "m", "math", question, (gold,)), answer)
+    finally:
+        await rules.aclose()
+    assert verdict.correct is correct, verdict

@@ -44,7 +44,10 @@ ACCEPTED = [
     (asked("math", "1932", "When was it built?"), "in 1932"),
     (asked("math", "1932", "When was it built?"), "in the year 1932"),
     (asked("math", "18"), "72 - 54 = 18, so 18 remain."),
-    (asked("math", "18"), "72 - 54 = 18. So there are 18 apples left."),
+    (
+        asked("math", "18", "How many apples are left?"),
+        "72 - 54 = 18. So there are 18 apples left.",
+    ),
     (asked("math", "18"), '{"answer": 18}'),
     (asked("math", "18"), '{"final_answer": "18", "unit": "apples", "work": "72-54=18"}'),
     (asked("math", "18"), "Total: 18"),

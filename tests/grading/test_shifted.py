@@ -75,7 +75,7 @@ async def test_a_sentence_that_says_something_near_the_gold_is_never_accepted(
         (asked("What did the lamp burn?", "whale oil"), "The lamp burned whale oil until 1911."),
         (asked("Which book won?", "The Old Man and the Sea"), "The Old Man and the Sea won."),
         (asked("What did she sing?", "Once; Never"), "She sang Once; Never."),
-        (KEYS, "The reception used to have them. The reception has them."),
+        (KEYS, "The director used to have them. They are kept at the reception."),
     ],
 )
 def test_the_question_s_words_names_of_kinds_and_several_sentences_shift_nothing(

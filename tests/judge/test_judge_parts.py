@@ -3,7 +3,7 @@
 import pytest
 
 from llm_as_judge.judge.calibration import Thresholds, thresholds_of
-from llm_as_judge.judge.parts import HOLDING, IN_LIST, OTHER_NUMBER, WORD_OFF, part_of
+from llm_as_judge.judge.parts import HOLDING, IN_LIST, OTHER_NUMBER, SHIFTED, WORD_OFF, part_of
 from llm_as_judge.types import Problem
 
 OIL = Problem("q/1", "open", "qa", "What did the lamp burn?", ("whale oil",))
@@ -86,3 +86,29 @@ def test_a_kind_without_rows_of_its_own_is_rejected_as_its_domain_but_not_accept
         assert limits.verdict(9.0) is None
         assert limits.verdict(-9.0) is False
     assert thresholds_of("math", known) is None
+
+
+FILLERS = [
+    "{} This has been documented in detail.",
+    "This question is easily answered. {}",
+    "{}\nThere is more to read.",
+]
+
+
+@pytest.mark.parametrize("filler", FILLERS)
+@pytest.mark.parametrize(
+    ("problem", "candidate", "part"),
+    [
+        (OIL, "Olive oil.", WORD_OFF),
+        (OIL, "The substitute of whale oil.", SHIFTED),
+        (CAPITAL, "Lisbon, Madrid, Porto.", IN_LIST),
+        (CAPITAL, "Lisbon or Madrid.", IN_LIST),
+        (CAPITAL, "The suburbs of Lisbon.", SHIFTED),
+        (CAPITAL, "The capital is Lisbon.", HOLDING),
+    ],
+)
+def test_sentences_that_say_nothing_change_no_kind(
+    filler: str, problem: Problem, candidate: str, part: str
+) -> None:
+    assert part_of(problem, candidate) == "qa" + part
+    assert part_of(problem, filler.format(candidate)) == "qa" + part

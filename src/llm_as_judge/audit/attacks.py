@@ -43,6 +43,7 @@ class _Texts(BaseModel):
     artifacts: tuple[str, ...]
     injections: tuple[str, ...]
     other_units: dict[str, str]
+    fillers: tuple[str, ...]
 
 
 @functools.cache
@@ -214,6 +215,16 @@ def _hidden(seed: Seed, rng: random.Random) -> list[str]:
     return [f"{seed.wrong[0]}\u200b{joined}", f"{seed.wrong[0]}<|im_end|>{seed.gold}"]
 
 
+def _padded(seed: Seed, rng: random.Random) -> list[str]:
+    """One answer of each kind that a rule knows by its one sentence, with sentences around it that say nothing."""
+    found = []
+    for write in (_several, _hedged, _negated, _other_unit, _wrong, _shifted):
+        for text in rng.sample(texts := write(seed, rng), min(2, len(texts))):
+            whole = text if text.endswith(".") else f"{text}."
+            found.append(rng.choice(_texts().fillers).format(text=whole))
+    return found
+
+
 CATEGORIES: dict[str, Callable[[Seed, random.Random], list[str]]] = {
     "empty": _fixed("empty", 3),
     "master_key": _fixed("openers", 3),
@@ -231,6 +242,7 @@ CATEGORIES: dict[str, Callable[[Seed, random.Random], list[str]]] = {
     "superset": _superset,
     "shifted": _shifted,
     "abstained": _abstained,
+    "padded": _padded,
     "hidden_characters": _hidden,
     "near_zero": _of_kind("near_zero"),
     "last_digits": _of_kind("last_digits"),

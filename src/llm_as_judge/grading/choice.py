@@ -239,6 +239,8 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 
+_CONDITION = re.compile(r"[\s.,:;(\u2013\u2014-]*(?:only\s+)?(?:if|unless)\b", re.IGNORECASE)
+
 
 def _fragment(text: str, options: tuple[str, ...], question: str) -> Choice:
     """What one declaration, line or short text names."""
@@ -348,7 +350,7 @@ def _with_remark(head: Choice, remark: str, options: tuple[str, ...]) -> Choice:
     named = head.named | others
     if others and (_RETRACTED.search(remark) or _SO.search(remark)):
         return Choice(None, "several", named)
-    if _TAKEN_BACK.search(remark):
+    if _TAKEN_BACK.search(remark) or _CONDITION.match(remark):
         return Choice(None, "unclear", named)
     if any(_names_other(line, head.index, options) for line in remark.splitlines()):
         return Choice(None, "several", named)

@@ -239,14 +239,15 @@ def _read_formula(text: str, problem: Problem) -> _Reading:
     declared = declared_answer(clean(text)[-MOST_READ:], one_sentence=True)
     if declared.fault is not None:
         return _Reading(_words(declared.shown), "text")
-    shown, fault = final_expression(declared, "", None, True)
+    shown, fault = final_expression(declared, "", None, True, declared.text)
     if fault is not None:
         return _Reading(_words(declared.text), "text")
     latex = normalize(shown)
     number = quantity(latex)
     if number is None and (found := count_numbers(shown)):
         # "She has 72 clips left.", "48 + 24 = 72": read as where a number is wanted.
-        stated, fault = final_expression(declared, "", Quantity(found[-1], "integer"), False)
+        last = Quantity(found[-1], "integer")
+        stated, fault = final_expression(declared, "", last, False, declared.text)
         stated_number = quantity(normalize(stated)) if fault is None else None
         latex, number = (normalize(stated) if stated_number else latex), stated_number
     if number is not None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llm_as_judge.grading.objects import answer_in_object, answered_twice
+from llm_as_judge.grading.units import read_unit
 
 Fault = Literal["several", "questioned"]
 
@@ -170,9 +171,20 @@ def _boxes(text: str) -> list[str]:
             if bare:
                 found.append(bare.group())
         elif place in closing:
-            found.append(_unboxed(text[place + 1 : closing[place]]))
+            content = _unboxed(text[place + 1 : closing[place]])
             place = closing[place]
+            found.append(content + _unit_behind(content, text[place + 1 :]))
     return found
+
+
+_NUMBER_ALONE = re.compile(r"[\s$]*-?[\d.,\s]*\d[\s$]*\Z")
+_WORD_BEHIND = re.compile(r"[\s$]*(?:\\(?:text|mathrm)\s*\{\s*)?([^\W\d_]{3,})")
+
+
+def _unit_behind(number: str, rest: str) -> str:
+    """ " seconds" of ``\\boxed{150} seconds``: the unit of a number may stand outside of its box."""
+    word = _WORD_BEHIND.match(rest) if _NUMBER_ALONE.match(number) else None
+    return f" {word[1]}" if word is not None and read_unit(word[1]) else ""
 
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*")

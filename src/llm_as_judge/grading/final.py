@@ -15,8 +15,9 @@ from llm_as_judge.grading.number import (
     is_written_as,
     parse_number,
 )
+from llm_as_judge.grading.number_words import spelled_numbers
 from llm_as_judge.grading.objects import is_object
-from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS
+from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS, new_words
 from llm_as_judge.types import AnswerKind, Verdict
 
 
@@ -50,7 +51,7 @@ _LAST_RESULT = re.compile(r"(?<![<>!~≈])=\s*([^=]+?)\s*$")
 
 
 def final_expression(
-    declared: Declared, gold: str, gold_number: Quantity | None, listed: bool
+    declared: Declared, gold: str, gold_number: Quantity | None, listed: bool, question: str
 ) -> tuple[str, Verdict | None]:
     """The expression to compare, or the verdict on a text that has none."""
     text = _EMPHASIZED.sub(r"\1", declared.text)
@@ -82,7 +83,7 @@ def final_expression(
     if len(inline) == 1 and _PROSE_WORD.search(_INLINE.sub(" ", text)):
         return _right_side(inline.pop()), None
     if gold_number is not None:
-        return _number_of_prose(text, gold_number)
+        return _number_of_prose(text, gold_number, question)
     return text, None
 
 
@@ -104,6 +105,14 @@ def _several_lines(lines: list[str], gold: str, listed: bool) -> tuple[str, Verd
             return "", verdict_of(False, "extract.several", "several matrices")
         return None
     answers = list(dict.fromkeys(line for line in lines if _answer_like(line)))
+    if len(answers) == 1 and answers[0] not in lines[-1:]:
+        alone, last = (set(count_numbers(line)) for line in (answers[0], lines[-1]))
+        if alone and last and not alone & last:
+            return "", verdict_of(
+                None,
+                "extract.undeclared",
+                "a line with a number of its own, and another at the end",
+            )
     if len(answers) < 2:
         return None
     if listed and len(answers) == len(lines):
@@ -133,7 +142,7 @@ def _unequal_sides(text: str) -> bool:
     return len(bare) > 1
 
 
-def _number_of_prose(text: str, gold: Quantity) -> tuple[str, Verdict | None]:
+def _number_of_prose(text: str, gold: Quantity, question: str) -> tuple[str, Verdict | None]:
     """The one number of a sentence such as "She has 72 clips left."."""
     result = _LAST_RESULT.search(text) if "," not in text else None
     shown = result.group(1) if result else text
@@ -149,13 +158,19 @@ def _number_of_prose(text: str, gold: Quantity) -> tuple[str, Verdict | None]:
             None, "extract.undeclared", "a number and its negative, none declared"
         )
     if len(set(found)) == 1 and prose >= 2 and "\\" not in text:
-        return _with_unit(text), None
+        return _number_of_sentence(text, gold, question)
     if len(set(found)) > 1 and _CALCULATION.search(text) and "\\" not in text:
         return "", verdict_of(None, "extract.undeclared", "a calculation, no result declared")
     if found == [abs(gold.value)] and _only_words_beside(text):
         return "", verdict_of(None, "number.partial", "the number wanted, with words of its own")
     if len(set(found)) > 1 and prose < 2 and not re.search(r"[\\^+*/()]", text):
         return "", verdict_of(False, "extract.several", "several numbers, one was wanted")
+    spelled = spelled_numbers(text)
+    if not found and len(spelled) == 1 and prose >= 2:
+        start, end, value = spelled[0]
+        return _number_of_sentence(f"{text[:start]}{value}{text[end:]}", gold, question)
+    if spelled and (not found or abs(gold.value) in {value for *_, value in spelled}):
+        return "", verdict_of(None, "extract.undeclared", "numbers in words, none declared")
     if found and prose >= 2 and abs(gold.value) not in found and "\\" not in text:
         return "", verdict_of(False, "number.absent", "the number wanted is not in the answer")
     if not found and "\\" not in text and parse_number(text) is None and prose:
@@ -165,8 +180,52 @@ def _number_of_prose(text: str, gold: Quantity) -> tuple[str, Verdict | None]:
     return text, None
 
 
+def _number_of_sentence(text: str, gold: Quantity, question: str) -> tuple[str, Verdict | None]:
+    """The number of a sentence that says nothing but what was asked; with words of its own ("a loss of 45") the
+    number wanted may be said of something else."""
+    shown = _with_unit(text)
+    read = parse_number(shown)
+    beside = _BRACKETED.sub(lambda m: " " if _is_value(m[1], gold) else m[0], text)
+    new = new_words(beside.replace(shown, " "), f"{question} {gold.unit} {gold.remark}")
+    if read is not None and read.value == gold.value and new:
+        why = f"the number wanted, with words of its own: {', '.join(sorted(new))}"
+        return "", verdict_of(None, "number.partial", why)
+    return shown, None
+
+
+_SAYING = frozenset(
+    [
+        "so",
+        "thus",
+        "hence",
+        "then",
+        "therefore",
+        "altogether",
+        "left",
+        "remaining",
+        "answer",
+        "result",
+        "value",
+        "sum",
+        "final",
+        "we",
+        "get",
+        "all",
+        "and",
+    ]
+)
+_BRACKETED = re.compile(r"\(([^()]*)\)")
+
+
+def _is_value(text: str, wanted: Quantity) -> bool:
+    read = parse_number(text)
+    return read is not None and read.value == wanted.value
+
+
 _NEGATIVE = re.compile(r"(?:^|(?<=[\s(\"'=:,]))[-\u2212]\$?\.?\d")
 _CHANGING = NOT_A_UNIT | set(NUMERALS)
+_COMPUTING = NOT_A_UNIT - {"or", "and", "not", "to", "e", "i", "versus", "vs", "times"}
+"""Behind a number they make another one of it: "66 squared"."""
 _CALCULATION = re.compile(r"\d\s*[-+*/×x]\s*\$?\d[^=]*=")
 _ABOUT = re.compile(r"\s*(?:≈|\\approx)\s*")
 _SO = re.compile(r"[,;.]?\s+(?:and\s+)?(?:so|thus|hence|therefore)\b,?\s+", re.IGNORECASE)
@@ -212,7 +271,9 @@ def _only_words_beside(text: str) -> bool:
     return plain and any(len(word) > 1 for word in found) and not set(found) & _CHANGING
 
 
-_NUMBER_IN_PROSE = re.compile(r"(?:[$€£]\s*)?-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:/\d+)?")
+_NUMBER_IN_PROSE = re.compile(
+    r"(?:[$€£]\s*)?-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:/\d+|(?<=\d)\s\d+/\d+)?"
+)
 
 
 def _with_unit(sentence: str) -> str:
@@ -223,6 +284,8 @@ def _with_unit(sentence: str) -> str:
         r"\s*(?:%|[a-zA-Z°¢][\w°/^²³]*)(?:\s+[\w°/^²³]+){0,4}", sentence[match.end() :]
     )
     behind = words_behind.group().split() if words_behind else []
+    if behind and behind[0].casefold() in _COMPUTING:
+        return " ".join([number, *behind])
     for end in range(len(behind), 0, -1):
         together = " ".join([number, *behind[:end]])
         read = parse_number(together)

@@ -22,7 +22,7 @@ from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.shape import Scalar, Shape, parse_shape
 from llm_as_judge.grading.symbolic import compare
 from llm_as_judge.grading.units import read_unit, same_dimensions
-from llm_as_judge.grading.values import Asked, compare_values, is_value
+from llm_as_judge.grading.values import Asked, asks_order, compare_values, is_value
 from llm_as_judge.types import Problem, Verdict
 
 _LONGEST_ANSWER = 1500
@@ -91,6 +91,7 @@ async def _against(gold: str, declared: Declared, problem: Problem, pool: Killab
         gold,
         gold_number if gold_plain and is_typed and not read_clock(gold_plain) else None,
         isinstance(gold_shape, Shape) and gold_shape.kind != "text",
+        question,
     )
     if fault is not None:
         return fault
@@ -222,11 +223,19 @@ async def _symbolic(pair: _Pair, pool: KillablePool) -> Verdict:
     units = _unit_conflict(pair)
     if units is not None:
         return units
+    if asks_order(pair.question):
+        gold, candidate = _in_order(gold), _in_order(candidate)
     positive = _positive(pair.question)
     relation = await pool.run(compare, gold, candidate, pair.step, pool.cpu_s, positive)
     if relation is None:
         return verdict_of(None, "math.timeout", "the comparison was stopped at its deadline")
     return _of_relation(relation, pair)
+
+
+def _in_order(shape: Shape | Scalar) -> Shape | Scalar:
+    return (
+        replace(shape, kind="tuple") if isinstance(shape, Shape) and shape.kind == "list" else shape
+    )
 
 
 def _of_relation(relation: Relation, pair: _Pair) -> Verdict:

@@ -53,7 +53,7 @@ _GROUPS = re.compile(
 _RUPEES = re.compile(r"(?:₹|Rs\.?|INR)\Z")
 _LAKHS = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}(?![\d,])")
 _ANY_NUMBER = re.compile(
-    rf"(?<![\w.])(?:(?<!/){_DIGITS}/[1-9]\d*(?![\d/]|\.\d)|{_DIGITS}(?:\.\d+)?|\.\d+)"
+    rf"(?<![\w.])(?:(?<!/)(?:{_DIGITS} (?=\d+/))?{_DIGITS}/[1-9]\d*(?![\d/]|\.\d)|{_DIGITS}(?:\.\d+)?|\.\d+)"
 )
 _TELLING_DIGITS = 3
 """A decimal with fewer digits says too little to be told from other values by them."""
@@ -407,7 +407,7 @@ def _value(match: re.Match[str]) -> Quantity | None:
 
 
 def count_numbers(text: str) -> list[Fraction]:
-    """Every number written in digits in ``text``, signs ignored, in order; ``1/2`` is one."""
+    """Every number written in digits in ``text``, signs ignored, in order; ``1/2`` is one, and ``2 1/2``."""
     found = _ANY_NUMBER.finditer(fold_number_signs(text))
     return [_value_of(number.group().replace(",", "")) for number in found]
 
@@ -415,4 +415,5 @@ def count_numbers(text: str) -> list[Fraction]:
 def _value_of(written: str) -> Fraction:
     if len(written) > _MOST_DIGITS:
         return Fraction(int(hashlib.sha256(written.encode()).hexdigest(), 16) + 10**90)
-    return Fraction("0" + written if written.startswith(".") else written)
+    whole, _, part = written.rpartition(" ")
+    return Fraction("0" + part if part.startswith(".") else part) + Fraction(whole or 0)

@@ -1,7 +1,8 @@
-"""Numbers in words at the start of a text: "three hundred and four", "two thirds"."""
+"""Numbers in words: "three hundred and four", "two thirds"."""
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from llm_as_judge.grading.wordlists import NUMERALS, ORDINALS, TENS
@@ -69,3 +70,18 @@ def fraction(words: list[str]) -> tuple[Fraction, int] | None:
     if top and words[1:2] and words[1] in _DENOMINATORS:
         return Fraction(top, _DENOMINATORS[words[1]]), 2
     return None
+
+
+def spelled_numbers(text: str) -> list[tuple[int, int, int]]:
+    """(start, end, value) of the cardinals in words within ``text``, in order; "one" alone is a pronoun as
+    often, and none."""
+    words = list(re.finditer(r"[^\W\d_]+", text))
+    spelled = [word.group().casefold() for word in words]
+    found = []
+    at = 0
+    while at < len(words):
+        read = cardinal(spelled[at:]) if is_number_word(spelled[at]) else None
+        if read is not None and spelled[at : at + read[1]] != ["one"]:
+            found.append((words[at].start(), words[at + read[1] - 1].end(), read[0]))
+        at += read[1] if read is not None else 1
+    return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from llm_as_judge.grading.wordlists import (
     LIGHT,
@@ -22,7 +23,7 @@ from llm_as_judge.grading.wordlists import (
 )
 from llm_as_judge.types import Problem
 
-_SENTENCE_END = re.compile(r"(?<=[\w)\]\"'”’])[.!?](?=\s|$)")
+_SENTENCE_END = re.compile(r"(?<=[\w)\]\"'”’])[.!?](?=\s|$)|\n")
 _ARTICLE = r"(?:(?:the|an?|his|her|its|their)\s+)?"
 _NEAR = (
     r"(?<!named )(?:before|after|behind|beside|near|opposite|outside|until|till|since|next to|not far from"
@@ -66,6 +67,14 @@ _NO_VERB = re.compile(r"\s*(?:[^\w\s'’]|(?:and|as|at|by|for|from|in|of|on|with
 """Behind a gold it tells more of the gold: "by John Bunyan", "(1961)"."""
 _BEGINNING = 5
 """Letters by which forms of one word are held equal."""
+
+
+def sentences_near(text: str, golds: Sequence[str]) -> list[str]:
+    """The sentences and lines of ``text`` that share a word with a gold; all of them where none does."""
+    wanted = {stem(word) for gold in golds for word in informative(gold)}
+    found = [part for part in _SENTENCE_END.split(text) if part.strip()]
+    near = [part for part in found if wanted & set(map(stem, informative(part)))]
+    return near or found
 
 
 def is_shifted(problem: Problem, text: str) -> bool:

@@ -19,8 +19,9 @@ from llm_as_judge.grading.dates import (
     read_ratio,
     same_ratio,
 )
-from llm_as_judge.grading.number import Quantity, parse_number, singular
-from llm_as_judge.grading.text import is_short, normal_text, normal_tokens
+from llm_as_judge.grading.number import Quantity, parse_number
+from llm_as_judge.grading.text import is_short, normal_text
+from llm_as_judge.grading.wordlists import new_words
 from llm_as_judge.types import UNSPECIFIED, AnswerKind, AnswerSpec, Domain
 
 
@@ -348,9 +349,9 @@ def _number(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     correct, rule, why = compare_numbers(wanted, said, asked.question, asked.spec)
     kind = asked.spec.kind or kind_of(wanted if wanted.unit or wanted.percent else said)
     remarked = said.remark and not wanted.remark and not _of_words(said.remark, asked.question)
-    if asked.domain == "qa" and correct and remarked:
+    if correct and remarked:
         return Comparison(None, kind, "number.remark", f"{said.remark!r} stands behind the number")
-    if asked.domain == "qa" and correct and (thing := _uncounted(wanted, said, asked.question)):
+    if correct and (thing := _uncounted(wanted, said, asked.question)):
         return Comparison(None, kind, "number.thing", f"{thing!r} is no word of the question")
     return Comparison(correct, kind, rule, why)
 
@@ -373,8 +374,7 @@ def _is_more_than_a_year(gold: str, asked: Asked) -> bool:
 
 def _of_words(remark: str, question: str) -> bool:
     """Has ``remark`` only words of ``question``: "per minute" where "a minute" is asked for?"""
-    asked = {singular(word) for word in normal_tokens(question)}
-    return {singular(word) for word in normal_tokens(remark)} <= asked | {"per", "each", "every"}
+    return not new_words(remark, question) - {"per", "each", "every"}
 
 
 def _is_era(number: Quantity) -> bool:
@@ -389,8 +389,7 @@ def _uncounted(gold: Quantity, said: Quantity, question: str) -> str | None:
     """The thing that is counted, where neither the question nor the gold names it: "4 crashes" of "4"."""
     if not said.unit or gold.unit or said.units:
         return None
-    known = {singular(word) for word in normal_tokens(question)}
-    return None if said.thing in known else said.unit
+    return said.unit if new_words(said.thing, question) else None
 
 
 def _year(wanted: Quantity, gold: str, candidate: str, asked: Asked) -> Comparison | None:
@@ -424,9 +423,15 @@ def _date(gold: str, candidate: str, asked: Asked) -> Comparison | None:
 _SEPARATOR = re.compile(r"\s*(?:;|\n|,(?!\d{3}(?!\d))\s*(?:and\b|or\b|&)?|\s(?:and|&)\s|\s\+\s)\s*")
 _NUMBERED = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
 _ORDERED = re.compile(
-    r"\b(?:order|rank\w*|sequence|steps?|chronological\w*|first to last|ascending|descending|sorted|respectively)\b",
+    r"\b(?:order|rank\w*|sequence|steps?|chronological\w*|ascending|descending|sorted|respectively"
+    r"|(?:first|\w+est|least|most) to (?:the )?(?:last|\w+est|least|most)|(?:start|beginn)ing (?:with|from))\b",
     re.IGNORECASE,
 )
+
+
+def asks_order(question: str) -> bool:
+    """Whether the items of the answer have an order: "from smallest to largest"."""
+    return _ORDERED.search(question) is not None
 
 
 def _split_items(text: str) -> list[str]:
@@ -444,7 +449,7 @@ def _items(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     if len(wanted) < 2 or len(said) < 2 or not all(map(is_short, wanted)):
         return None
     kind: AnswerKind = asked.spec.kind if asked.spec.kind in ("set", "sequence") else "set"
-    if asked.spec.kind is None and _ORDERED.search(asked.question):
+    if asked.spec.kind is None and asks_order(asked.question):
         kind = "sequence"
     plain = Asked(asked.question, asked.domain)
     if len(wanted) == len(said) and _matched(wanted, said, plain, ordered=kind == "sequence"):

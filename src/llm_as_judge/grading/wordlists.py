@@ -29,6 +29,7 @@ class _File(BaseModel):
     light: Words
     limiting: Words
     naming: Words
+    saying: Words
     not_units: Words
     measures: Words
     prefixed: Words
@@ -49,6 +50,7 @@ MONTHS = frozenset(_FILE.months)
 LIGHT = frozenset(_FILE.light)
 LIMITING = frozenset(_FILE.limiting)
 NAMING = frozenset(_FILE.naming)
+SAYING = frozenset(_FILE.saying)
 NOT_A_UNIT = frozenset(_FILE.not_units)
 MEASURES = frozenset(_FILE.measures)
 PREFIXED = frozenset(_FILE.prefixed)
@@ -100,3 +102,9 @@ def informative(text: str) -> list[str]:
 def numbers(words: list[str]) -> list[str]:
     """Those of ``words``, as :func:`tokens` gives them, that are numbers."""
     return [word for word in words if word[0].isdigit()]
+
+
+def new_words(text: str, known: str) -> set[str]:
+    """Words of ``text`` that say something and are none of ``known``, by their stems; numbers say it themselves."""
+    told = set(map(stem, [*tokens(known), *NAMING, *SAYING]))
+    return {word for word in informative(text) if stem(word) not in told and word.isalpha()}

@@ -9,7 +9,10 @@ policy that is rewarded by the judge would find them:
 - numbers, but none of a gold that has some ("1932" for "1923"),
 - a short list, or a choice, with a gold in it ("Lisbon, Madrid, Porto"),
 - a gold with one of its words replaced ("olive oil" for "whale oil"),
-- one sentence that says something near the gold ("the deputy of Rossi", :mod:`llm_as_judge.grading.shifted`).
+- something near the gold in each sentence that holds it ("the deputy of Rossi", :mod:`llm_as_judge.grading.shifted`).
+
+The last three are looked for in the whole reply and in each of its sentences that shares a word with a gold, so a
+sentence beside them that says nothing of it changes nothing.
 
 Nor is a reply to a multiple choice that names no option plainly: the judge has not learned from options, and of
 it such a reply is not asked at all.
@@ -28,7 +31,7 @@ from fractions import Fraction
 from llm_as_judge.grading.choice import is_choice
 from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.number import count_numbers
-from llm_as_judge.grading.shifted import is_shifted
+from llm_as_judge.grading.shifted import is_shifted, sentences_near
 from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.grading.wordlists import informative, stem, tokens
 from llm_as_judge.types import Problem
@@ -52,13 +55,27 @@ def part_of(problem: Problem, candidate: str) -> str:
     if _has_another_number(problem, candidate):
         return domain + OTHER_NUMBER
     text = declared_answer(candidate, one_sentence=False).text
-    if _is_in_list(text, _golds(problem)):
-        return domain + IN_LIST
-    if _is_one_word_off(text, problem.answers):
-        return domain + WORD_OFF
-    if is_shifted(problem, text):
-        return domain + SHIFTED
+    kind = _kind_decided_by_a_word(problem, text)
+    if kind is not None:
+        return domain + kind
     return domain + HOLDING if holds_gold(problem, candidate) else domain
+
+
+def _kind_decided_by_a_word(problem: Problem, text: str) -> str | None:
+    """Of the whole ``text``, or of every sentence of it that is near a gold."""
+    kind = _kind_of_piece(problem, text)
+    if kind is not None:
+        return kind
+    kinds = [_kind_of_piece(problem, one) for one in sentences_near(text, problem.answers)]
+    return None if None in kinds else next(iter(kinds), None)
+
+
+def _kind_of_piece(problem: Problem, text: str) -> str | None:
+    if _is_in_list(text, _golds(problem)):
+        return IN_LIST
+    if _is_one_word_off(text, problem.answers):
+        return WORD_OFF
+    return SHIFTED if is_shifted(problem, text) else None
 
 
 def holds_gold(problem: Problem, candidate: str) -> bool:

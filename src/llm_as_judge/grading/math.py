@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from fractions import Fraction
+from typing import TypeGuard
 
 from llm_as_judge.grading.abstention import is_abstention
 from llm_as_judge.grading.dates import read_clock
@@ -223,8 +224,8 @@ async def _symbolic(pair: _Pair, pool: KillablePool) -> Verdict:
     units = _unit_conflict(pair)
     if units is not None:
         return units
-    if asks_order(pair.question):
-        gold, candidate = _in_order(gold), _in_order(candidate)
+    if asks_order(pair.question) and _is_list(gold) and _is_list(candidate):
+        gold, candidate = replace(gold, kind="tuple"), replace(candidate, kind="tuple")
     positive = _positive(pair.question)
     relation = await pool.run(compare, gold, candidate, pair.step, pool.cpu_s, positive)
     if relation is None:
@@ -232,10 +233,8 @@ async def _symbolic(pair: _Pair, pool: KillablePool) -> Verdict:
     return _of_relation(relation, pair)
 
 
-def _in_order(shape: Shape | Scalar) -> Shape | Scalar:
-    return (
-        replace(shape, kind="tuple") if isinstance(shape, Shape) and shape.kind == "list" else shape
-    )
+def _is_list(shape: Shape | Scalar) -> TypeGuard[Shape]:
+    return isinstance(shape, Shape) and shape.kind == "list"
 
 
 def _of_relation(relation: Relation, pair: _Pair) -> Verdict:

@@ -128,12 +128,14 @@ def test_the_figures_hold_names_and_hashes_in_place_of_texts(file: Path) -> None
 
 def test_the_training_problems_are_named_by_their_ids_alone() -> None:
     named = {}
-    for name in ("train_ids", "search_ids"):
+    for name in ("train_ids", "search_ids", "form_search_ids", "form_ids"):
         lines = (EXAMPLES / "adaptive" / f"{name}.txt").read_text().splitlines()
         assert all(re.fullmatch(r'"[a-z0-9]+/(train|all|sanitized)/\w+"', line) for line in lines)
         named[name] = set(lines)
     assert (len(named["train_ids"]), len(named["search_ids"])) == (501, 432)
     assert named["search_ids"] < named["train_ids"]
+    assert (len(named["form_search_ids"]), len(named["form_ids"])) == (378, 192)
+    assert named["form_ids"] < named["form_search_ids"] < named["train_ids"]
 
 
 @pytest.mark.parametrize("domain", DOMAINS)

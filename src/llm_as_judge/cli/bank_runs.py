@@ -87,9 +87,8 @@ def _filled(
     options: SearchOptions,
 ) -> SearchResult:
     """The choices of a search, which fills ``bank``; a line now and then tells how far it is."""
-    known = _cached_runs(
-        bank, problems, programs, options
-    )  # of every part, before the first is filled
+    # of every part, before the first is filled
+    known = _cached_runs(bank, problems, programs, options)
     view = Progress()
     view.part("fixed programs", expected_runs(problems, programs, options), "runs", len(known))
 

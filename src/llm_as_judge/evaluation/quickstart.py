@@ -263,14 +263,14 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
     for domain in rows:
         program = found.chosen(DOMAIN, domain, "high").programs[domain]
         write_text(folder / f"{domain}.py", program.text)
-    view.say(_bank_with_progress(bank, rows, wanted))
+    view.say(_bank_summary(bank, rows, wanted))
     choices = [found.chosen(DOMAIN, domain, "high") for domain in rows]
     said = ", ".join(f"{choice.of} {choice.name}" for choice in choices)
     view.say(f"best fixed program of each domain, chosen on them: {said}")
     return folder
 
 
-def _bank_with_progress(
+def _bank_summary(
     bank: Bank,
     rows: Mapping[Domain, Sequence[Problem]],
     wanted: Sequence[Wanted],

@@ -1,4 +1,4 @@
-"""From a declared answer to the one expression that is compared, and its plain number."""
+"""Final expression of a declared answer: the one that is compared, and its plain number."""
 
 from __future__ import annotations
 
@@ -193,27 +193,6 @@ def _number_of_sentence(text: str, gold: Quantity, question: str) -> tuple[str, 
     return shown, None
 
 
-_SAYING = frozenset(
-    [
-        "so",
-        "thus",
-        "hence",
-        "then",
-        "therefore",
-        "altogether",
-        "left",
-        "remaining",
-        "answer",
-        "result",
-        "value",
-        "sum",
-        "final",
-        "we",
-        "get",
-        "all",
-        "and",
-    ]
-)
 _BRACKETED = re.compile(r"\(([^()]*)\)")
 
 

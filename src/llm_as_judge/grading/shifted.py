@@ -1,4 +1,4 @@
-"""A reply that holds the gold and says something beside it: "the deputy of Rossi", "Rossi's successor",
+"""Shifted replies, which hold the gold and say something beside it: "the deputy of Rossi", "Rossi's successor",
 "until Sunday", "it used to be Rossi", "Rossi is banned", "Rossi forwards it", "HR, which informs Rossi", "Rossi, but
 anybody may", "120 euros a year", "30 working days", "for books only".
 

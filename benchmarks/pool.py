@@ -156,7 +156,7 @@ def writers(place: Path, count: int = 1000) -> None:
     )
     print(
         f"two writers and one killed after {said + 1}: {len(pool):,} replies, {lost} lost, "
-        f"{pool.check()} damaged"
+        f"{pool.damaged} damaged"
     )
 
 

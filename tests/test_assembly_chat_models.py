@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -365,16 +364,6 @@ async def test_a_replay_of_nothing_says_what_to_do(folder: Path) -> None:
     async with AsyncExitStack() as stack:
         with pytest.raises(ModelError, match=r"no recorded calls in .*empty; record a run first"):
             await opened(stack, config(calls={"mode": "replay", "folder": folder / "empty"}))
-
-
-async def test_a_pool_is_cut_to_its_size_when_it_is_opened(folder: Path) -> None:
-    pool, said = Pool(folder / "calls"), os.urandom(800_000).hex()
-    for number in range(4):
-        pool.put(f"{number:064}", number, Outcome(ChatReply(said, "stop", Usage())))
-    async with AsyncExitStack() as stack:
-        ChatModels(config(calls={"mode": "cache", "folder": folder / "calls", "max_mb": 2}), stack)
-    assert [number for number in range(4) if pool.get(f"{number:064}")] == [2, 3]
-    assert pool.bytes_used <= 2 * 2**20
 
 
 async def test_a_replay_reads_a_pool_or_else_a_recording(folder: Path) -> None:

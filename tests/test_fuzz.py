@@ -229,7 +229,6 @@ def kept_pool(folder: Path) -> None:
 
 def read_pool(folder: Path) -> None:
     with closing(Pool(folder)) as pool:
-        pool.check()
         pool.get(KEY)
         pool.export(folder / "exported.jsonl")
 

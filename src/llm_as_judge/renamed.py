@@ -31,7 +31,9 @@ KEYS: Mapping[str, str] = {
 }
 """Keys of the configuration; ``models``: of an entry of models.yaml."""
 GONE = (
+    "calls.max_mb",
     "data.bank",
+    "experience.retrieval",
     "judge.second_fraction",
     "judge.second_model",
     "judge.second_share",

@@ -11,7 +11,7 @@ from called_verbs import Verbs
 
 from fault_endpoint import FaultEndpoint, in_a_thread
 
-RUN = ("run", "p.py", "--problem", "2 + 2?", "--domain", "math", "--form", "body")
+RUN = ("run", "p.py", "--problem", "2 + 2?", "--domain", "math")
 
 
 def program(folder: Path) -> None:

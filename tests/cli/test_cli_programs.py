@@ -86,7 +86,7 @@ def test_run_shows_which_executor_was_asked_and_what_it_cost(verb: Verbs) -> Non
 
 def test_check_of_a_body_takes_statements(verb: Verbs) -> None:
     body = 'r = await custom(input=problem, instruction="x")\nreturn r["response"]\n'
-    assert verb("check", written("b.py", body), "--form", "body")[0] == 0
+    assert verb("check", written("b.py", body))[0] == 0
 
 
 def test_the_readmes_program_is_checked_and_run_by_the_readmes_commands(
@@ -98,7 +98,6 @@ def test_the_readmes_program_is_checked_and_run_by_the_readmes_commands(
     code, out, err = verb("run", file, "--problem", "2 + 2?", "--executor", "scripted", "--json")
     assert code == 0, err
     assert json.loads(out)["calls"] == 3
-    assert "class Workflow" in verb("check", file, "--form", "class")[1]
 
 
 def test_check_of_a_binary_file_is_findings_and_no_crash(verb: Verbs) -> None:
@@ -111,7 +110,6 @@ def test_check_of_what_cannot_be_read_is_2(verb: Verbs) -> None:
     assert "cannot be read" in verb.refused("check", ".")
     name = written("p.py", CLEAN)
     assert "wanted math, qa or code" in verb.refused("check", name, "--domain", "art")
-    assert "wanted class or body" in verb.refused("check", name, "--form", "poem")
 
 
 # ------------------------------------------------------------------------------------ run, solve

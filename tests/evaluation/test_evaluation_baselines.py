@@ -12,13 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_as_judge.assembly import program_options
-from llm_as_judge.cli.evaluating import samples_as_draws
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.evaluation.baselines import baseline_names, find_system, workflows_dir
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, random_body
 from llm_as_judge.evaluation.systems import PolicySystem, check_base_model
-from llm_as_judge.renamed import hint
 from llm_as_judge.types import DOMAINS, Domain, Message, Sampling
 from llm_as_judge.workflow.program import parse_program
 from streams import sampled
@@ -221,16 +219,3 @@ def test_samples_and_draws_that_would_all_be_the_same_are_refused(system: Any) -
             system.check(Config.model_validate(several))
     varied = {"workflow": {"draws": 3}, "executor": {"temperature": 0.5}}
     system.check(Config.model_validate(varied))
-
-
-def test_a_policy_that_samples_writes_several_programs_and_a_written_one_is_run_again(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    hint.cache_clear()
-    several = Config.model_validate({"evaluation": {"samples": 3, "temperature": 1}})
-    for system in (PolicySystem("x", None), find_system("random", program_options(CONFIG))):
-        system.check(several)
-        assert samples_as_draws(system, several) == several
-    written = samples_as_draws(find_system("cot", program_options(CONFIG)), several)
-    assert (written.evaluation.samples, written.workflow.draws) == (1, 3)
-    assert "is called --draws 3 now" in capsys.readouterr().err

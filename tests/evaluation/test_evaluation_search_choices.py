@@ -12,7 +12,6 @@ from planted import Chance, Planted, number, problems, programs, runner
 from llm_as_judge.evaluation.program_runs import BankRunner
 from llm_as_judge.evaluation.search.choices import (
     DOMAIN,
-    EVERYTHING,
     SET,
     SearchResult,
     search_choices,
@@ -101,23 +100,3 @@ async def test_a_low_budget_takes_the_cheaper_program(tmp_path: Path) -> None:
     assert found.chosen(DOMAIN, "math", "low").name == "program 0"
     assert found.chosen(DOMAIN, "math", "high").name == "program 1"
     assert found.chosen(DOMAIN, "math", "low").cross_validated.cost == 10.0
-
-
-async def test_for_everything_one_name_is_chosen_that_all_domains_have(tmp_path: Path) -> None:
-    rows: dict[Domain, list[Problem]] = {
-        "math": problems(30),
-        "qa": problems(30, "hotpotqa", "qa"),
-    }
-    taking: dict[Domain, list[BankProgram]] = {"math": programs(3), "qa": programs(2, "qa")}
-    found = await searched(
-        tmp_path,
-        # the third would be the best, but has no program for questions
-        lambda program, problem: (0.3, 0.6, 1.0)[number(program)],
-        rows,
-        taking,
-    )
-    choice = found.chosen(EVERYTHING, EVERYTHING, "high")
-    assert choice.name == "program 1"
-    assert {domain: number(p) for domain, p in choice.programs.items()} == {"math": 1, "qa": 1}
-    assert choice.cross_validated.problems == 60
-    assert found.chosen(DOMAIN, "math", "high").name == "program 2"

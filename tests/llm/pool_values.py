@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 from llm_as_judge.llm.pool import Pool
-from llm_as_judge.llm.recording import Outcome
+from llm_as_judge.llm.recording import Outcome, row_digest
 from llm_as_judge.llm.shared import request_digest
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Usage
 
@@ -22,6 +25,14 @@ def put(kept: Pool, text: str, draw: int = 0, said: str | None = None) -> str:
     reply = ChatReply(said, "stop", Usage(3, 2), 0.5, 1.25)
     kept.put(key, {"model": "m", "request": request}, Outcome(reply))
     return key
+
+
+def damaged(kept: Pool) -> int:
+    """Replies in the file that are not as they were put."""
+    with closing(sqlite3.connect(kept.path)) as database:
+        assert database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+        rows = database.execute("SELECT key, digest, outcome FROM replies").fetchall()
+    return sum(row_digest(key.hex(), packed) != digest for key, digest, packed in rows)
 
 
 def text_of(outcome: Outcome | None) -> str:

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from pool_values import WEIGHTS, ask, put, text_of
+from pool_values import WEIGHTS, ask, damaged, put, text_of
 
 from llm_as_judge.errors import ModelError, OutputError
 from llm_as_judge.llm.pool import POOL, Pool
@@ -42,7 +42,7 @@ def test_a_pool_without_prompts_is_read_by_who_asks_and_holds_no_text_of_a_row(
         assert text_of(pool.get(keys[1])) == said[1]  # the pool itself stays as it was
     with closing(Pool(tmp_path / "bare")) as bare:
         assert [text_of(bare.get(key, asked(ROW, n))) for n, key in enumerate(keys)] == said
-        assert (bare.check(), filled(bare, "m"), list(bare.notes("drawn"))) == (0, 3, [])
+        assert (damaged(bare), filled(bare, "m"), list(bare.notes("drawn"))) == (0, 3, [])
         assert (list(bare.asked()), bare.get("f" * 64)) == ([], None)
         assert bare.draws("m", ask(ROW, seed=5)) == [0, 1, 2]
         texts = [bare._texts.packed(b"")]
@@ -69,7 +69,7 @@ def test_replies_that_a_pool_without_prompts_gets_later_are_read_like_the_others
         assert text_of(bare.get(later, asked(ROW, 1))) == f"reply 1 to {ROW}"
         assert text_of(bare.get(other, asked("another"))) == "reply 0 to another"
         assert [one["request"]["messages"][0]["content"] for one in bare.asked()] == ["another"]
-        assert bare.check() == 0
+        assert damaged(bare) == 0
         again = copy_without_prompts(bare.path.parent, tmp_path / "again")
     with closing(Pool(tmp_path / "again")) as second:
         assert again == len(second) == 3
@@ -104,7 +104,7 @@ def test_a_damaged_reply_of_a_pool_without_prompts_is_found(tmp_path: Path) -> N
     with closing(sqlite3.connect(tmp_path / "bare" / POOL)) as database, database:
         database.execute("UPDATE replies SET outcome = CAST(outcome || x'00' AS BLOB)")
     with closing(Pool(tmp_path / "bare")) as bare:
-        assert bare.check() == 1
+        assert damaged(bare) == 1
         assert (bare.get(key, asked("one")), bare.damaged) == (None, 1)
 
 

@@ -1,9 +1,8 @@
-"""The buffer on disk: the same entries come back; what is damaged is set aside and said once."""
+"""The buffer on disk: the same entries come back; what is damaged is refused in one line."""
 
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from experience_fakes import experience
 
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.policy.experience import ExperienceBuffer
 from llm_as_judge.policy.experience_files import BufferKind, load_buffer, save_buffer
 from llm_as_judge.types import DOMAINS
@@ -76,20 +75,16 @@ def test_vectors_of_another_model_are_made_anew(
     assert "vectors of letters are made anew by other model" in caplog.text
 
 
-def damaged(tmp_path: Path, data: bytes, caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Ids that survive when math.jsonl holds ``data``; the file must be set aside, in one line."""
+def refused(tmp_path: Path, data: bytes, entries: int) -> str:
+    """Why math.jsonl with ``data`` is not read, in one line; the file stays."""
     path = tmp_path / "math.jsonl"
     path.write_bytes(data)
-    buffer = loaded(tmp_path)
-    assert not path.exists()
-    assert path.with_name("math.jsonl.damaged").read_bytes() == data
-    records = [r for r in caplog.records if r.levelno == logging.WARNING]
-    assert len(records) == 1
-    message = records[0].getMessage()
-    assert "\n" not in message
-    assert f"{path}: damaged (" in message
-    assert f"; {len(buffer)} entries kept, the file is set aside as math.jsonl.damaged" in message
-    return [entry.problem_id for entry in buffer.entries("math")]
+    with pytest.raises(DataError, match=r"; remove the file, ") as told:
+        loaded(tmp_path)
+    assert path.read_bytes() == data
+    assert str(told.value).startswith(f"{path}: damaged behind {entries} entries (")
+    assert "\n" not in str(told.value)
+    return str(told.value)
 
 
 @pytest.fixture
@@ -98,18 +93,12 @@ def whole(tmp_path: Path) -> bytes:
     return (tmp_path / "source" / "math.jsonl").read_bytes()
 
 
-def test_a_file_cut_inside_a_line_keeps_the_entries_before_it(
-    tmp_path: Path, whole: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert damaged(tmp_path, whole[:-20], caplog) == ["set/train/1"]
-
-
-def test_a_file_cut_between_two_lines_is_noticed(
-    tmp_path: Path, whole: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.parametrize("kept", [1, 2, None], ids=["head", "one entry", "inside a line"])
+def test_a_file_that_was_cut_is_noticed(tmp_path: Path, whole: bytes, kept: int | None) -> None:
     lines = whole.splitlines(keepends=True)
-    assert damaged(tmp_path, b"".join(lines[:2]), caplog) == ["set/train/1"]
-    assert "1 whole entries of 2" in caplog.text
+    data = b"".join(lines[:kept]) if kept else whole[:-20]
+    entries = (kept or 2) - 1
+    assert f"{entries} whole entries of 2" in refused(tmp_path, data, entries)
 
 
 @pytest.mark.parametrize(
@@ -117,10 +106,8 @@ def test_a_file_cut_between_two_lines_is_noticed(
     [b"", b"\0" * 40, b"[1]\n", b'{"format": 1}\n', b"[" * 5000 + b"\n", b"\xff\xfe\n{}\n"],
     ids=["empty", "zeros", "a list", "half a head", "deep", "not UTF-8"],
 )
-def test_a_file_without_a_head_gives_nothing(
-    tmp_path: Path, data: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert damaged(tmp_path, data, caplog) == []
+def test_a_file_without_a_head_is_refused(tmp_path: Path, data: bytes) -> None:
+    refused(tmp_path, data, 0)
 
 
 @pytest.mark.parametrize(
@@ -139,20 +126,9 @@ def test_a_file_without_a_head_gives_nothing(
     ],
     ids=str,
 )
-def test_an_entry_with_a_wrong_field_is_left_out_and_the_others_stay(
-    tmp_path: Path, whole: bytes, change: dict[str, object], caplog: pytest.LogCaptureFixture
+def test_an_entry_with_a_wrong_field_is_refused(
+    tmp_path: Path, whole: bytes, change: dict[str, object]
 ) -> None:
     head, first, second = whole.splitlines(keepends=True)
-    broken = json.dumps({**json.loads(first), **change}).encode() + b"\n"
-    assert damaged(tmp_path, head + broken + second, caplog) == ["set/train/2"]
-    assert "line 2: " in caplog.text
-
-
-def test_files_set_aside_before_are_not_overwritten(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    for data in (b"one", b"two"):
-        (tmp_path / "math.jsonl").write_bytes(data)
-        loaded(tmp_path)
-    assert (tmp_path / "math.jsonl.damaged").read_bytes() == b"one"
-    assert (tmp_path / "math.jsonl.damaged.1").read_bytes() == b"two"
+    broken = json.dumps({**json.loads(second), **change}).encode() + b"\n"
+    refused(tmp_path, head + first + broken, 1)

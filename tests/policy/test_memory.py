@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from experience_fakes import LetterEmbedder, group, rollout
 
 from llm_as_judge.policy.experience import ExperienceBuffer
@@ -71,8 +70,9 @@ def test_an_empty_buffer_shows_nothing_and_embeds_nothing(tmp_path: Path) -> Non
     assert found._embedder.asked == []  # type: ignore[attr-defined]
 
 
-def test_per_problem_each_problem_sees_its_own_nearest_last(tmp_path: Path) -> None:
-    shown = remembered(tmp_path, retrieval="per_problem").examples([ASK_A, ASK_B])
+def test_a_problem_alone_sees_its_nearest_last(tmp_path: Path) -> None:
+    found = remembered(tmp_path)
+    shown = [found.examples([one])[0] for one in (ASK_A, ASK_B)]
     assert [[e.program for e in examples] for examples in shown] == [
         ["return b", "return a"],
         ["return a", "return b"],
@@ -80,7 +80,7 @@ def test_per_problem_each_problem_sees_its_own_nearest_last(tmp_path: Path) -> N
     assert shown[0][-1].problem_id == "t/a"
 
 
-def test_fixed_per_step_all_problems_of_a_domain_see_the_same(tmp_path: Path) -> None:
+def test_all_problems_of_a_domain_in_a_step_see_the_same(tmp_path: Path) -> None:
     found = remembered(tmp_path)
     one, two, other = found.examples([ASK_A, ASK_B, QA])
     assert one == two
@@ -90,15 +90,14 @@ def test_fixed_per_step_all_problems_of_a_domain_see_the_same(tmp_path: Path) ->
     assert leaning[-1].program == "return a"
 
 
-def test_fixed_per_step_excludes_the_problems_of_the_whole_step(tmp_path: Path) -> None:
+def test_no_problem_of_the_step_is_an_example_in_it(tmp_path: Path) -> None:
     found = remembered(tmp_path)
     assert [[e.program for e in s] for s in found.examples([A, ASK_B])] == [["return b"]] * 2
     assert found.examples([A, B]) == [(), ()]
 
 
-@pytest.mark.parametrize("retrieval", ["fixed_per_step", "per_problem"])
-def test_no_more_than_top_k_are_shown(tmp_path: Path, retrieval: Any) -> None:
-    found = remembered(tmp_path, retrieval=retrieval, top_k=1)
+def test_no_more_than_top_k_are_shown(tmp_path: Path) -> None:
+    found = remembered(tmp_path, top_k=1)
     assert [len(examples) for examples in found.examples([ASK_A, ASK_B])] == [1, 1]
 
 

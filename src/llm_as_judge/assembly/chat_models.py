@@ -72,7 +72,7 @@ class ChatModels:
         self.executors: dict[str, ChatModel] = {}
         """Those that are open, by their model's name."""
         calls = config.calls
-        self.recording = open_call_store(calls.mode, calls.folder, calls.max_mb)
+        self.recording = open_call_store(calls.mode, calls.folder)
         if self.recording is not None:
             stack.callback(self.recording.close)
 

@@ -207,6 +207,5 @@ def open_memory(
         folder=experience.folder or config.data.data_dir / "experience_buffer",
         start=saved,
         top_k=experience.top_k,
-        retrieval=experience.retrieval,
         example_chars=experience.example_chars,
     )

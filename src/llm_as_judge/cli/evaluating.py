@@ -26,7 +26,6 @@ from llm_as_judge.grading.version import older_verdicts
 from llm_as_judge.llm.estimate import ASSUMED_CALLS, means_of_executions
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.policy.checkpoint import latest_checkpoint
-from llm_as_judge.renamed import hint
 from llm_as_judge.rollout.line import grader_failed
 from llm_as_judge.runs.judges import grading_version_of
 from llm_as_judge.runs.table import RUNS
@@ -59,7 +58,6 @@ def evaluate(
     system = find_system(spec, program_options(settings))
     settings = under_trained_prompt(settings, system.adapter)
     asked.require_told_budget(settings, None if system.is_prompted else spec)
-    settings = samples_as_draws(system, settings)
     _warn_of_settings(spec, settings)
     wanted = _name(spec, settings, asked.flags["reward.budget"]) if name is None else name
     with open_evaluation(settings, system, wanted, fresh=fresh) as record:
@@ -342,19 +340,3 @@ def _complain_of_failures(record: EvaluationRecord) -> None:
     allowed = record.config.training.max_failed_fraction
     if len(failures) > allowed * len(record.plan.ids) * record.plan.samples:
         raise typer.Exit(1)
-
-
-def samples_as_draws(system: EvaluatedSystem, config: Config) -> Config:
-    """``config``, in which several samples of a program that is written are runs of it; a hint says so."""
-    samples = config.evaluation.samples
-    if not (isinstance(system, ProgramSystem) and system.is_written and samples > 1):
-        return config
-    if config.workflow.draws > 1:
-        raise ConfigError(
-            f"evaluation.samples: {samples} samples of a program that is written are runs of it, and "
-            f"workflow.draws is {config.workflow.draws}; give one of the two"
-        )
-    hint(f"--samples {samples} of a program that is written is called --draws {samples} now")
-    one = config.evaluation.model_copy(update={"samples": 1})
-    runs = config.workflow.model_copy(update={"draws": samples})
-    return config.model_copy(update={"evaluation": one, "workflow": runs})

@@ -12,15 +12,15 @@ from llm_as_judge.cli.asking import Asked
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.types import Domain, Problem, Program, known_domain, to_json
 from llm_as_judge.views.console import say, say_json
-from llm_as_judge.workflow.program import ProgramForm, form_of, parse_program
+from llm_as_judge.workflow.program import form_of, parse_program
 
 MAX_PROGRAM_BYTES = 8 * 2**20
 
 
-def check(asked: Asked, *, file: Path, domain: str, form: str | None, as_json: bool) -> None:
+def check(asked: Asked, *, file: Path, domain: str, as_json: bool) -> None:
     settings = asked.settings()
     most_calls = settings.workflow.max_worst_case_calls
-    program = parse_file(file, wanted_domain(domain), form, most_calls, settings.executors)
+    program = parse_file(file, wanted_domain(domain), most_calls, settings.executors)
     tokens = program.worst_case_calls * settings.executor.max_tokens
     if as_json:
         say_json({"file": str(file), **described(program), "worst_case_tokens": tokens})
@@ -46,16 +46,11 @@ def wanted_domain(name: str) -> Domain:
     return domain
 
 
-def parse_file(
-    file: Path, domain: Domain, form: str | None, max_calls: int, executors: Collection[str]
-) -> Program:
+def parse_file(file: Path, domain: Domain, max_calls: int, executors: Collection[str]) -> Program:
     """The checked program of a file; a file that cannot be read is the user's mistake."""
 
     text = read_text(file)
-    forms: dict[str | None, ProgramForm] = {None: form_of(text), "class": "class", "body": "body"}
-    if form not in forms:
-        raise ConfigError(f"--form {form!r}: wanted class or body")
-    return parse_program(text, domain, forms[form], max_calls=max_calls, executors=executors)
+    return parse_program(text, domain, form_of(text), max_calls=max_calls, executors=executors)
 
 
 def read_text(file: Path) -> str:

@@ -73,13 +73,12 @@ def run(
     problem_file: Path | None,
     domain: str,
     entry_point: str,
-    form: str | None,
     as_json: bool,
 ) -> None:
     task = wanted_problem(problem, problem_file, wanted_domain(domain), entry_point)
     settings = asked.settings(RULES_ALONE)
     most_calls = settings.workflow.max_worst_case_calls
-    program = parse_file(file, task.domain, form, most_calls, settings.executors)
+    program = parse_file(file, task.domain, most_calls, settings.executors)
 
     async def job() -> tuple[Execution, IsolationReport]:
         async with open_workbench(settings) as bench:

@@ -142,12 +142,8 @@ class ExperienceConfig(Section):
     )
     reward_threshold: Number = Field(8.0, description="Minimum total reward of a kept program.")
     buffer_size: int = Field(100, ge=1, description="Programs kept per domain.")
-    top_k: int = Field(3, ge=0, description="Examples shown.")
-    retrieval: Literal["fixed_per_step", "per_problem"] = Field(
-        "fixed_per_step",
-        description="`fixed_per_step`: the problems of a domain in a step share examples; `per_problem`: "
-        "each has its own nearest ones.\n"
-        "Shared examples are computed once.",
+    top_k: int = Field(
+        3, ge=0, description="Examples shown; the problems of a domain in a step share them."
     )
     embedder: str = Field(
         "all-minilm-l6-v2",

@@ -214,11 +214,6 @@ class CallsConfig(Section):
         "With `replay` pool or recording answers alone, without any server.",
     )
     folder: Path = Field(Path("logs/calls"), description="Folder of the kept replies.")
-    max_mb: int | None = Field(
-        None,
-        ge=1,
-        description="Mode cache: maximum size in MB. The oldest replies beyond it are deleted at start.",
-    )
 
 
 class StopConfig(Section):

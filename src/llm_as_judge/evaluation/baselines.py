@@ -3,7 +3,6 @@
 direct · cot · free_cot · self_consistency · program_of_thought · hand_crafted ·
 vote_of_3 · vote_of_5 · until_two_agree · two_ways_else_third ·
 until_passed · small_first: workflows/NAME/DOMAIN.py
-gold · empty · wrong    no programs: known answers, by which the measuring is measured
 random                  a random valid workflow for each problem
 untrained, CHECKPOINT   the policy without and with its adapter
 FILE.py, FOLDER         a program for all domains, or FOLDER/DOMAIN.py

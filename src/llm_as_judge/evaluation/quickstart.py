@@ -261,7 +261,7 @@ def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
         view.part(BANK, len(wanted), "runs", kept)
         found: SearchResult = work(job(bank))
     for domain in rows:
-        program = found.chosen(DOMAIN, domain, "high").programs[domain]
+        program = found.chosen(DOMAIN, domain, "high").program
         write_text(folder / f"{domain}.py", program.text)
     view.say(_bank_summary(bank, rows, wanted))
     choices = [found.chosen(DOMAIN, domain, "high") for domain in rows]

@@ -256,61 +256,6 @@ class Pool:
             ):
                 yield name, json.loads(self._texts.unpacked(value))
 
-    # ------------------------------------------------------------------------------------- upkeep
-    @property
-    def bytes_used(self) -> int:
-        """Of the file, without pages that are free."""
-        with self._errors():
-            (pages,), (free,), (size,) = (
-                self._database.execute(f"PRAGMA {name}").fetchone()
-                for name in ("page_count", "freelist_count", "page_size")
-            )
-        return int((pages - free) * size)
-
-    def prune(self, max_bytes: int) -> int:
-        """Delete the oldest replies until at most ``max_bytes`` are used.
-
-        Returns:
-            Replies deleted.
-        """
-        deleted = 0
-        while (used := self.bytes_used) > max_bytes and (count := len(self)):
-            surplus = max(1, count * (used - max_bytes) // used)
-            with self._writing() as database:
-                deleted += database.execute(
-                    "DELETE FROM replies WHERE id IN (SELECT id FROM replies ORDER BY id LIMIT ?)",
-                    (surplus,),
-                ).rowcount
-                database.execute("DELETE FROM prompts WHERE id NOT IN (SELECT prompt FROM replies)")
-        if deleted:
-            with self._errors():
-                self._database.execute("PRAGMA incremental_vacuum").fetchall()
-        return deleted
-
-    def check(self) -> int:
-        """Read every reply; how many are damaged.
-
-        Raises:
-            ModelError: the file itself is damaged.
-        """
-        with self._errors():
-            said = self._database.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if said != "ok":
-                raise sqlite3.DatabaseError(said)
-            bad = 0
-            for key, digest, blob, apart in self._database.execute(
-                "SELECT r.key, r.digest, r.outcome, length(p.asked) = 0 FROM replies r "
-                "JOIN prompts p ON p.id = r.prompt"
-            ):
-                try:
-                    if apart:  # to read it takes its prompt; its digest is of what is kept
-                        _checked(key.hex(), digest, blob)
-                    else:
-                        _outcome(key.hex(), digest, blob, self._texts)
-                except (ValueError, TypeError, zlib.error):
-                    bad += 1
-        return bad
-
     # -------------------------------------------------------------------------------------- parts
     def _opened(self, instead: str) -> sqlite3.Connection:
         if instead:
@@ -330,7 +275,6 @@ class Pool:
         database = self._database
         known = "SELECT 1 FROM sqlite_master WHERE name = 'facts'"
         if database.execute(known).fetchone() is None:
-            database.execute("PRAGMA auto_vacuum = INCREMENTAL")
             database.execute("PRAGMA journal_mode = WAL")
             with self._writing():
                 if database.execute(known).fetchone() is None:  # another process was first

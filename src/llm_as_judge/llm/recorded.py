@@ -194,12 +194,10 @@ async def recorded_run(
     return execution
 
 
-def open_call_store(mode: Mode | Literal["off"], folder: Path, max_mb: int | None) -> Pool | None:
+def open_call_store(mode: Mode | Literal["off"], folder: Path) -> Pool | None:
     """What the calls of a run are answered from and kept in: the pool of the folder, or the
     recording of this one run; None = nothing is kept.
 
-    Args:
-        max_mb: a pool is cut to it when it is opened; None = it is not.
     Raises:
         UserError: the folder, or what is in it, is not as wanted.
     """
@@ -215,8 +213,6 @@ def open_call_store(mode: Mode | Literal["off"], folder: Path, max_mb: int | Non
         raise ConfigError(
             f"calls.folder: {folder} holds a pool that runs share; name another folder for a recording"
         )
-    if max_mb is not None and mode == "cache":
-        pool.prune(max_mb * 2**20)
     return pool
 
 

@@ -5,35 +5,55 @@
     ...
 
 The first line counts the others, so that a file that was cut off is known even where the cut fell
-between two lines. Such a file is set aside under ``*.damaged``, its readable entries are kept, and
-one line of the log says so. Files are data: nothing in them is executed, every field is checked.
+between two lines. Files are data: nothing in them is executed, every field is checked.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from llm_as_judge.errors import ConfigError, DataError, OutputError
+from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.files import write_text
-from llm_as_judge.policy.experience import Experience, ExperienceBuffer, Vector
+from llm_as_judge.policy.experience import Experience, ExperienceBuffer
+from llm_as_judge.refused import place_and_reason
 from llm_as_judge.types import DOMAINS, Domain
 
 log = logging.getLogger(__name__)
 
-FORMAT = 1
-_TEXTS = ("problem_id", "domain", "question", "shown", "program", "hash")
-
-NO_VECTOR: Vector = np.zeros(0, np.float32)
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class _Head(_Line):
+    format: Literal[1]
+    form: str
+    embedder: str
+    entries: int
+
+
+class _Entry(_Line):
+    problem_id: str
+    domain: Domain
+    question: str
+    shown: str
+    program: str
+    hash: str
+    passages: tuple[str, ...]
+    reward: float
+    step: int
+    vector: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +73,7 @@ def buffer_files(buffer: ExperienceBuffer, kind: BufferKind) -> dict[str, str]:
     for domain in DOMAINS:
         entries = buffer.entries(domain)
         if entries:
-            head = {"format": FORMAT, "form": kind.form, "embedder": kind.embedder}
+            head = {"format": 1, "form": kind.form, "embedder": kind.embedder}
             rows = [{**head, "entries": len(entries)}, *map(_row, entries)]
             files[f"{domain}.jsonl"] = "".join(json.dumps(row) + "\n" for row in rows)
     return files
@@ -78,11 +98,11 @@ def save_buffer(folder: Path, buffer: ExperienceBuffer, kind: BufferKind) -> Non
 def load_buffer(folder: Path, buffer: ExperienceBuffer, kind: BufferKind, embed: Embed) -> int:
     """Add the entries of a folder's files; returns how many there are. No folder: none.
 
-    Entries of another embedder get their vectors anew; a damaged file is set aside.
+    Entries of another embedder get their vectors anew.
 
     Raises:
         ConfigError: the entries are programs of another form.
-        OutputError: a damaged file cannot be set aside.
+        DataError: a file is damaged.
     """
     before = len(buffer)
     for domain in DOMAINS:
@@ -93,27 +113,29 @@ def load_buffer(folder: Path, buffer: ExperienceBuffer, kind: BufferKind, embed:
 
 
 def _read(path: Path, domain: Domain, kind: BufferKind, embed: Embed) -> list[Experience]:
-    """Entries of one file; if it is damaged, those that can be read."""
-    *lines, rest = path.read_bytes().split(b"\n")
+    entries: list[Experience] = []
+    lines = path.read_bytes().split(b"\n")
     try:
-        head = _head(lines[0] if lines else rest, path, kind)
-    except DataError as error:
-        _set_aside(path, f"line 1: {error}", 0)
-        return []
-    known = head["embedder"] == kind.embedder
-    entries, trouble = [], []
-    for number, line in enumerate(lines[1:], start=2):
-        try:
-            entries.append(_entry(_object(line), domain, kind.dimensions if known else None))
-        except DataError as error:
-            trouble.append(f"line {number}: {error}")
-    if rest or len(lines) - 1 != head["entries"]:
-        trouble.append(f"{len(lines) - 1} whole entries of {head['entries']}")
-    if trouble:
-        _set_aside(path, trouble[0], len(entries))
-    if known or not entries:
+        head = _Head.model_validate_json(lines[0])
+        if head.form != kind.form:
+            raise ConfigError(
+                f"{path}: programs of form {head.form!r}, wanted {kind.form!r}; set "
+                "experience.folder to another folder, or remove the file"
+            )
+        for line in lines[1:-1]:
+            dimensions = kind.dimensions if head.embedder == kind.embedder else None
+            entries.append(_entry(_Entry.model_validate_json(line), domain, dimensions))
+        if lines[-1] or len(entries) != head.entries:
+            raise ValueError(f"{len(entries)} whole entries of {head.entries}")  # noqa: TRY301
+    except ValueError as error:
+        reason = ": ".join(place_and_reason(error)) if isinstance(error, ValidationError) else error
+        raise DataError(
+            f"{path}: damaged behind {len(entries)} entries ({reason}); remove the file, whose programs are learned "
+            "anew, or set experience.folder to another folder"
+        ) from None
+    if head.embedder == kind.embedder or not entries:
         return entries
-    log.warning("%s: vectors of %s are made anew by %s", path, head["embedder"], kind.embedder)
+    log.warning("%s: vectors of %s are made anew by %s", path, head.embedder, kind.embedder)
     vectors = embed([entry.question for entry in entries])
     return [
         replace(entry, vector=np.asarray(vector, np.float32))
@@ -121,81 +143,22 @@ def _read(path: Path, domain: Domain, kind: BufferKind, embed: Embed) -> list[Ex
     ]
 
 
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        raise DataError("not JSON") from None
-    if not isinstance(row, dict):
-        raise DataError(f"found {type(row).__name__}, wanted an object")
-    return row
-
-
-def _head(line: bytes, path: Path, kind: BufferKind) -> dict[str, Any]:
-    row = _object(line)
-    if row.get("format") != FORMAT or not isinstance(row.get("entries"), int):
-        raise DataError("no head of an experience file")
-    if row.get("form") != kind.form:
-        raise ConfigError(
-            f"{path}: programs of form {row.get('form')!r}, wanted {kind.form!r}; set "
-            "experience.folder to another folder, or remove the file"
-        )
-    return row
-
-
-def _entry(row: dict[str, Any], domain: Domain, dimensions: int | None) -> Experience:
-    """Args: dimensions: of the vector; None = the vector is not to be used."""
-    for name in _TEXTS:
-        if not isinstance(row.get(name), str):
-            raise DataError(f"{name}: a text was wanted")
-    reward, step, passages = row.get("reward"), row.get("step"), row.get("passages")
-    if isinstance(reward, bool) or not isinstance(reward, int | float) or not abs(reward) < 1e9:
-        raise DataError("reward: a number was wanted")
-    if isinstance(step, bool) or not isinstance(step, int):
-        raise DataError("step: a whole number was wanted")
-    if not isinstance(passages, list) or not all(isinstance(text, str) for text in passages):
-        raise DataError("passages: a list of texts was wanted")
-    if row["domain"] != domain:
-        raise DataError(f"domain: found {row['domain']!r}, wanted {domain!r}")
-    return Experience(
-        **{name: row[name] for name in _TEXTS},
-        passages=tuple(passages),
-        reward=float(reward),
-        step=step,
-        vector=NO_VECTOR if dimensions is None else _vector(row.get("vector"), dimensions),
-    )
-
-
-def _vector(text: Any, dimensions: int) -> Vector:
-    try:
-        vector = np.frombuffer(base64.b64decode(text, validate=True), "<f4").astype(np.float32)
-    except (binascii.Error, TypeError, ValueError):
-        raise DataError("vector: base64 of float32 was wanted") from None
-    if len(vector) != dimensions or not abs(float(np.linalg.norm(vector)) - 1.0) < 1e-3:
-        raise DataError(f"vector: {dimensions} numbers of unit length were wanted")
-    return vector
+def _entry(row: _Entry, domain: Domain, dimensions: int | None) -> Experience:
+    """
+    Args:
+        dimensions: of the vector; None = it is not to be used.
+    Raises:
+        ValueError: another domain, or no such vector.
+    """
+    if row.domain != domain:
+        raise ValueError(f"domain: found {row.domain!r}, wanted {domain!r}")
+    vector = np.frombuffer(base64.b64decode(row.vector, validate=True), "<f4").astype(np.float32)
+    if dimensions and (len(vector) != dimensions or abs(float(np.linalg.norm(vector)) - 1) > 1e-3):
+        raise ValueError(f"vector: {dimensions} numbers of unit length were wanted")
+    return Experience(**row.model_dump(exclude={"vector"}), vector=vector)
 
 
 def _row(entry: Experience) -> dict[str, Any]:
     packed = base64.b64encode(entry.vector.astype("<f4").tobytes()).decode("ascii")
-    return {
-        **{name: getattr(entry, name) for name in _TEXTS},
-        "passages": list(entry.passages),
-        "reward": entry.reward,
-        "step": entry.step,
-        "vector": packed,
-    }
-
-
-def _set_aside(path: Path, trouble: str, kept: int) -> None:
-    number = 0
-    aside = path.with_name(path.name + ".damaged")
-    while aside.exists():
-        number += 1
-        aside = path.with_name(f"{path.name}.damaged.{number}")
-    try:
-        path.rename(aside)
-    except OSError as error:
-        raise OutputError(f"{path}: damaged, and cannot be set aside: {error.strerror}") from None
-    message = "%s: damaged (%s); %d entries kept, the file is set aside as %s"
-    log.warning(message, path, trouble, kept, aside.name)
+    kept = {name: getattr(entry, name) for name in _Entry.model_fields if name != "vector"}
+    return {**kept, "vector": packed}

@@ -1,18 +1,13 @@
 """The experience buffer at work: examples for prompts, new entries from scored groups.
 
-Two ways to retrieve:
-
-* ``fixed_per_step``: the problems of one domain in a step share their examples, those nearest to
-  the mean of their questions. Their prompts then differ in the problem alone, so that docs and
-  examples are computed once for all of them;
-* ``per_problem``: each problem gets its own nearest ones. Prompts share the docs only.
+The problems of one domain in a step share their examples, those nearest to the mean of their questions. Their
+prompts then differ in the problem alone, so that docs and examples are computed once for all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -32,8 +27,6 @@ from llm_as_judge.policy.experience_files import (
 from llm_as_judge.policy.prompt import Example, shorten
 from llm_as_judge.types import Domain, Embedder, Group, Problem, Rollout
 
-Retrieval = Literal["fixed_per_step", "per_problem"]
-
 
 class Memory:
     """Good programs of earlier steps, shown to the policy as examples."""
@@ -47,7 +40,6 @@ class Memory:
         folder: Path,
         start: Path | None = None,
         top_k: int = 3,
-        retrieval: Retrieval = "fixed_per_step",
         example_chars: int = 300,
     ) -> None:
         """
@@ -57,14 +49,13 @@ class Memory:
             start: folder of the entries to begin with (a checkpoint's); None = ``folder``.
             example_chars: longest problem text of an example.
         Raises:
-            ConfigError, OutputError: see ``load_buffer``.
+            ConfigError, DataError: see ``load_buffer``.
         """
         self.buffer = buffer
         self.top_k = top_k
         self._embedder = embedder
         self._kind = BufferKind(form, embedder.name, embedder.dimensions)
         self._folder = folder
-        self._retrieval = retrieval
         self._example_chars = example_chars
         load_buffer(start or folder, buffer, self._kind, embedder.embed)
 
@@ -73,11 +64,6 @@ class Memory:
         if not len(self.buffer) or not problems_P:
             return [()] * len(problems_P)
         vectors_P = self._embedder.embed([compared_text(problem) for problem in problems_P])
-        if self._retrieval == "per_problem":
-            return [
-                _examples(self.buffer.nearest(vector, problem.domain, self.top_k, [problem]))
-                for problem, vector in zip(problems_P, vectors_P, strict=True)
-            ]
         of_domain: dict[Domain, tuple[Example, ...]] = {}
         for domain in dict.fromkeys(problem.domain for problem in problems_P):
             members = [i for i, problem in enumerate(problems_P) if problem.domain == domain]

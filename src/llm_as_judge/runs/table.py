@@ -48,7 +48,7 @@ class BankProgram:
     name: str
     """What it is shown as: a shipped workflow, a file, or how it was made."""
     origin: str
-    """``shipped``, ``given``, ``drawn`` (from the grammar) or ``mutated``; in older banks ``sampled``, too."""
+    """``shipped``, ``given`` or ``drawn`` (from the grammar); in older banks ``sampled`` and ``mutated``, too."""
     text: str
 
     @property

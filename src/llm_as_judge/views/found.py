@@ -83,7 +83,7 @@ def _reading(found: SearchResult, by_budget: bool) -> list[str]:
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
     """Of each program the shortest end of its path that no other has: ``until_3`` for
-    ``exported/math/until_3.py``, with the mark of a mutation."""
+    ``exported/math/until_3.py``, with the mark of one that was drawn."""
     parts = {name: _path_and_mark(name) for name in names}
     whole = [f"/{path}{mark}" for path, mark in parts.values()]
     found = {}

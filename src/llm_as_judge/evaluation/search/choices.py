@@ -1,4 +1,4 @@
-"""The best fixed program for everything, for each domain and for each data set, at each budget.
+"""The best fixed program for each domain and for each data set, at each budget.
 
 In-sample, on the rows of the choice, a figure is too high: of many programs that are equally
 good one is lucky on those rows. So every figure stands twice: in-sample, and cross-validated: the whole
@@ -29,8 +29,8 @@ from llm_as_judge.runs.table import Array, Bank, BankProgram, Table
 from llm_as_judge.types import Budget, Domain, Problem
 
 FOLDS = 5
-EVERYTHING, DOMAIN, SET = "everything", "domain", "data set"
-SCOPES = (EVERYTHING, DOMAIN, SET)
+DOMAIN, SET = "domain", "data set"
+SCOPES = (DOMAIN, SET)
 
 Finalists = Callable[[BankRunner, Domain, Sequence[Problem]], Awaitable[Sequence[BankProgram]]]
 """The programs that a search keeps when it sees these problems alone; they have run on all of them."""
@@ -70,10 +70,9 @@ class Choice:
 
     scope: str
     of: str
-    """``everything``, a domain or a data set."""
+    """A domain or a data set."""
     budget: Budget
-    programs: Mapping[Domain, BankProgram]
-    """One, or for everything one for each domain, of one name."""
+    program: BankProgram
     in_sample: Score
     """On the problems that it was chosen on."""
     cross_validated: Score
@@ -81,7 +80,7 @@ class Choice:
 
     @property
     def name(self) -> str:
-        return next(iter(self.programs.values())).name
+        return self.program.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +137,7 @@ async def search_choices(
         picked = _choose({d: _table(again, kept[d], inside[d], draws) for d in kept})
         held = {d: rows for d, rows in outside.items() if rows and d in kept}
         for d, rows in held.items():
-            needed = {by[d].key: by[d] for by in picked.values() if d in by}
+            needed = {one.key: one for one in picked.values() if one.domain == d}
             await again.fill(all_runs(needed.values(), rows, draws))
         scored = {d: _table(again, kept[d], rows, draws) for d, rows in held.items()}
         for key, outcomes in _outcomes(scored, picked).items():
@@ -165,7 +164,7 @@ def not_graded_by_set(bank: Bank, keys: Iterable[RunKey]) -> dict[str, int]:
 
 
 # ----------------------------------------------------------------------------------------- choosing
-Chosen = Mapping[tuple[str, str, Budget], Mapping[Domain, BankProgram]]
+Chosen = Mapping[tuple[str, str, Budget], BankProgram]
 """By scope, what of it (``gsm8k``) and budget."""
 
 
@@ -176,46 +175,20 @@ def _table(
 
 
 def _choose(tables: Mapping[Domain, Table]) -> Chosen:
-    found: dict[tuple[str, str, Budget], Mapping[Domain, BankProgram]] = {}
+    found: dict[tuple[str, str, Budget], BankProgram] = {}
     for budget, price in PRICES.items():
         for domain, table in tables.items():
             values = values_of(table, price)
-            found[DOMAIN, domain, budget] = {domain: _best(table, values)}
+            found[DOMAIN, domain, budget] = _best(table, values)
             for name in sorted(set(table.sets)):
                 columns = [p for p, of in enumerate(table.sets) if of == name]
-                found[SET, name, budget] = {domain: _best(table, values[:, columns])}
-        family = _best_family(tables, price)
-        if family is not None:
-            found[EVERYTHING, EVERYTHING, budget] = family
+                found[SET, name, budget] = _best(table, values[:, columns])
     return found
 
 
 def _best(table: Table, values_JP: Array) -> BankProgram:
     """The first of the best."""
     return table.programs[int(np.argmax(mean_of_problems(values_JP)))]
-
-
-def _best_family(
-    tables: Mapping[Domain, Table], price: float
-) -> Mapping[Domain, BankProgram] | None:
-    """Of the names that have a program in every domain the best on all problems together."""
-    if len(tables) < 2:
-        return None
-    by_name = [{p.name: j for j, p in enumerate(table.programs)} for table in tables.values()]
-    names = [name for name in by_name[0] if all(name in of for of in by_name)]
-    if not names:
-        return None
-    values = [values_of(table, price) for table in tables.values()]
-
-    def mean(name: str) -> float:
-        rows = np.concatenate([v[of[name]] for v, of in zip(values, by_name, strict=True)])
-        there = rows[~np.isnan(rows)]
-        return float(there.mean()) if len(there) else -np.inf
-
-    best = max(names, key=mean)
-    return {
-        d: table.programs[of[best]] for (d, table), of in zip(tables.items(), by_name, strict=True)
-    }
 
 
 def _split(
@@ -248,12 +221,8 @@ def _outcomes(
                 at = {program.key: j for j, program in enumerate(table.programs)}
                 for p, problem in enumerate(table.problems):
                     of = _what(problem, scope)
-                    by = chosen.get((scope, of, budget)) or (
-                        chosen[DOMAIN, domain, budget] if scope == SET else None
-                    )
-                    if by is None:
-                        continue
-                    j = at[by[domain].key]
+                    by = chosen.get((scope, of, budget)) or chosen[DOMAIN, domain, budget]
+                    j = at[by.key]
                     if not np.isnan(right[j, p]):
                         outcome = Outcome(
                             Right(float(right[j, p]), float(left[j, p])), float(cost[j, p])
@@ -263,7 +232,7 @@ def _outcomes(
 
 
 def _what(problem: Problem, scope: str) -> str:
-    return {EVERYTHING: EVERYTHING, DOMAIN: problem.domain, SET: problem.dataset}[scope]
+    return problem.domain if scope == DOMAIN else problem.dataset
 
 
 def _score(outcomes: Mapping[str, Outcome]) -> Score:
@@ -282,7 +251,7 @@ def _as_choices(
 ) -> list[Choice]:
     everywhere = {p.id: p for table in tables.values() for p in table.problems}
     found = []
-    for (scope, of, budget), programs in chosen.items():
+    for (scope, of, budget), program in chosen.items():
 
         def part(outcomes: Mapping[str, Outcome], scope: str = scope, of: str = of) -> Score:
             return _score(
@@ -298,7 +267,7 @@ def _as_choices(
                 scope,
                 of,
                 budget,
-                programs,
+                program,
                 part(in_sample[scope, budget]),
                 part(cross_validated[scope, budget]),
             )

@@ -1,10 +1,9 @@
-"""Programs that take part in a search: shipped, given, drawn, mutated."""
+"""Programs that take part in a search: shipped, given, drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 
 from llm_as_judge.data.mix import named_rng
@@ -16,7 +15,6 @@ from llm_as_judge.evaluation.baselines import (
 )
 from llm_as_judge.evaluation.program_runs import bank_program
 from llm_as_judge.evaluation.random_workflow import random_body
-from llm_as_judge.evaluation.search.mutations import mutated
 from llm_as_judge.runs.table import BankProgram
 from llm_as_judge.types import DOMAINS, Domain
 from llm_as_judge.workflow.program import ProgramOptions
@@ -26,7 +24,7 @@ NOT_TAKEN = ("free_cot",)
 WANTS: Mapping[str, set[str]] = {"small_first": {"small"}}
 """Workflow -> executors that it names."""
 _TRIES = 10
-"""Programs drawn for each that is wanted, where only some operators are shown."""
+"""Programs drawn at most for each that is wanted: some are there already, or call what is not shown."""
 Programs = Mapping[Domain, Sequence[BankProgram]]
 
 
@@ -77,26 +75,20 @@ def widened(
     programs: Sequence[BankProgram], count: int, options: ProgramOptions, seed: int
 ) -> list[BankProgram]:
     """At least ``count`` different programs of one domain, where there are so many: the given ones,
-    then in turn mutations of them and programs drawn from the grammar, of ``sampling.operators`` alone."""
+    then programs drawn from the grammar, of ``sampling.operators`` alone."""
     found = {program.hash: program for program in programs}
     if not programs:
         return []
     domain = programs[0].domain
     chance = named_rng(seed, "search", domain)
-    changed = [other for program in programs for other in mutated(program, options)]
-    changed = [one for one in changed if _is_shown(one, options)]
-    chance.shuffle(changed)
-    drawn: list[BankProgram] = []
-    for _ in range(count if options.operators is None else _TRIES * count):
+    for _ in range(_TRIES * count):
+        if len(found) >= count:
+            break
         body = random_body(domain, options.drawn_calls, chance, options.executors)
         made = bank_program(domain, body, "", "drawn", options)
         assert made is not None, "the grammar gives valid programs alone"
         if _is_shown(made, options):
-            drawn.append(replace(made, name=f"drawn~{made.hash[:6]}"))
-    for pair in zip_longest(changed, drawn):
-        for one in pair:
-            if one is not None and len(found) < count:
-                found.setdefault(one.hash, one)
+            found.setdefault(made.hash, replace(made, name=f"drawn~{made.hash[:6]}"))
     return list(found.values())
 
 

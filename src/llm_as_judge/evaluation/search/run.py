@@ -2,7 +2,6 @@
 
 OUT/DOMAIN.py                     the best of each domain at the configured budget
 OUT/BUDGET/DOMAIN.py              the same at each budget: low, middle, high
-OUT/BUDGET/everything/DOMAIN.py   one name for all domains
 OUT/BUDGET/sets/SET.py            the best of each data set
 OUT/report.json                   every figure, cross-validated and in-sample
 """
@@ -21,7 +20,6 @@ from llm_as_judge.evaluation.headroom import Headroom
 from llm_as_judge.evaluation.program_runs import BankRunner, all_runs, by_turns
 from llm_as_judge.evaluation.search.choices import (
     DOMAIN,
-    EVERYTHING,
     Choice,
     Score,
     SearchResult,
@@ -147,19 +145,16 @@ def write_found(found: SearchResult, out: Path, budget: Budget, room: Headroom |
         OutputError: the folder cannot be written.
     """
     for choice in found.choices:
-        for domain, program in choice.programs.items():
-            for path in _paths(choice, domain, out, budget):
-                write_text(path, program.text)
+        for path in _paths(choice, out, budget):
+            write_text(path, choice.program.text)
     write_text(out / REPORT, json.dumps(as_json(found, room), indent=1) + "\n")
 
 
-def _paths(choice: Choice, domain: str, out: Path, budget: Budget) -> list[Path]:
+def _paths(choice: Choice, out: Path, budget: Budget) -> list[Path]:
     folder = out / choice.budget
-    if choice.scope == EVERYTHING:
-        return [folder / EVERYTHING / f"{domain}.py"]
     if choice.scope == DOMAIN:
-        own = [out / f"{domain}.py"] if choice.budget == budget else []
-        return [*own, folder / f"{domain}.py"]
+        own = [out / f"{choice.of}.py"] if choice.budget == budget else []
+        return [*own, folder / f"{choice.of}.py"]
     return [folder / "sets" / f"{choice.of}.py"]
 
 
@@ -172,7 +167,7 @@ def as_json(found: SearchResult, room: Headroom | None) -> dict[str, Any]:
                 "of": choice.of,
                 "budget": choice.budget,
                 "name": choice.name,
-                "programs": {d: p.key for d, p in choice.programs.items()},
+                "program": choice.program.key,
                 "cross_validated": _score(choice.cross_validated),
                 "in_sample": _score(choice.in_sample),
             }

@@ -14,7 +14,7 @@ from llm_as_judge.types import BUDGETS, DOMAINS, Domain, Problem, Prompt
 OVERRIDES = (
     "workflow.timeout_s=7", "workflow.cpu_s=3", "workflow.memory_mb=100",
     "workflow.max_operator_calls=5", "workflow.code_timeout_s=2", "workflow.code_cpu_s=1",
-    "executor.max_tokens=11", "executor.temperature=0.1", "executor.vote_temperature=0.9",
+    "executor.max_tokens=11", "executor.temperature=0.1",
     "workflow.max_calls=9", "executor.seed=null", "training.seed=4",
 )  # fmt: skip
 
@@ -30,7 +30,7 @@ def test_code_of_the_executor_has_limits_of_its_own() -> None:
     limits = settings.code_limits
     assert (limits.wall_s, limits.cpu_s, limits.memory_bytes) == (2.0, 1.0, 100 * 2**20)
     assert (settings.max_tokens, settings.seed, settings.max_calls) == (11, 4, 9)
-    assert (settings.temperature, settings.vote_temperature) == (0.1, 0.9)
+    assert settings.temperature == 0.1
 
 
 def test_the_prompt_shows_the_operators_that_the_configuration_names() -> None:

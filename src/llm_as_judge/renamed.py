@@ -33,6 +33,7 @@ KEYS: Mapping[str, str] = {
 GONE = (
     "calls.max_mb",
     "data.bank",
+    "executor.vote_temperature",
     "experience.retrieval",
     "judge.second_fraction",
     "judge.second_model",
@@ -40,6 +41,7 @@ GONE = (
     "policy.price",
     "policy.reader",
     "sampling.constrained",
+    "workflow.group_draws",
 )
 """Keys that say nothing any more."""
 

@@ -106,7 +106,7 @@ def test_check_of_a_binary_file_is_findings_and_no_crash(verb: Verbs) -> None:
 
 
 def test_check_of_what_cannot_be_read_is_2(verb: Verbs) -> None:
-    assert verb.refused("check", "none.py") == "error: none.py: no such file"
+    assert verb.refused("check", "none.py") == "error: none.py: cannot be read: no such file"
     assert "cannot be read" in verb.refused("check", ".")
     name = written("p.py", CLEAN)
     assert "wanted math, qa or code" in verb.refused("check", name, "--domain", "art")

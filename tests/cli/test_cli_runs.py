@@ -145,15 +145,11 @@ def test_a_run_file_that_is_none_is_one_line(verb: Verbs, folder: Path) -> None:
     assert 'metrics.jsonl:3: no whole number "step" (keys: reward/mean)' in said
 
 
-def test_report_of_a_run_is_a_table_or_markdown(verb: Verbs) -> None:
+def test_report_of_a_run_is_a_table(verb: Verbs) -> None:
     run = str(run_folder())
     code, out, _ = verb("report", "--run-dir", run)
     assert code == 0
     assert "-2.25" in out
-    code, out, _ = verb("report", "--run-dir", run, "--markdown")
-    assert code == 0
-    assert out.startswith("| step |")
-    assert len(out.splitlines()) == 4
 
 
 def test_report_sets_results_side_by_side(verb: Verbs) -> None:

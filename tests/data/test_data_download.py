@@ -32,7 +32,7 @@ HUMANEVAL = {
 }
 
 
-class FakeHub:
+class FakeHub(DatasetsHub):
     """Serves one row a record; ``broken`` repositories fail."""
 
     def __init__(self, reason: str = "", broken: tuple[str, ...] = ()) -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from llm_as_judge.config import HubRecord
 from llm_as_judge.data.files import read_problems
-from llm_as_judge.data.hub import own_rows
+from llm_as_judge.data.hub import DatasetsHub, own_rows
 from llm_as_judge.errors import DataError
 
 ROW = b'{"problem": "What is 6 * 7?", "answer": "42", "type": "math"}\n'
 
 
-class HubOfOneRow:
+class HubOfOneRow(DatasetsHub):
     def __init__(self, reason: str = "", broken: bool = False) -> None:
         self.reason, self.broken = reason, broken
         self.asked: list[HubRecord] = []

@@ -165,7 +165,7 @@ def test_who_is_nobody_is_one_line_that_lists_who_there_is(tmp_path: Path) -> No
         find_system("cott", program_options(CONFIG))
     with pytest.raises(ConfigError, match="neither a checkpoint nor programs in it; wanted"):
         find_system(str(tmp_path), program_options(CONFIG))
-    with pytest.raises(DataError, match=r"--policy none\.py: no such file; wanted a program"):
+    with pytest.raises(DataError, match=r"none\.py: cannot be read: no such file"):
         find_system("none.py", program_options(CONFIG))
 
 

@@ -264,7 +264,7 @@ async def test_draws_count_equal_prompts_of_one_execution() -> None:
 
 
 async def test_an_operator_that_drafts_samples_every_draw_of_one_distribution() -> None:
-    settings = OperatorSettings(temperature=0.4, vote_temperature=0.9, seed=5)
+    settings = OperatorSettings(temperature=0.4, seed=5)
     serve, chat = service(lambda _: "Answer: 1", settings=settings)
     for _ in range(3):
         await serve("AnswerGenerate", ["a"], {})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from llm_as_judge.judge.rows import Grader
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.stream import ready
-from llm_as_judge.rollout.environment import Grade, WorkflowEnvironment
+from llm_as_judge.rollout.environment import WorkflowEnvironment
 from llm_as_judge.types import (
     ChatModel,
     Completion,
@@ -51,7 +52,7 @@ def _parse(text: str) -> Program:
 
 
 def environment(
-    run: Run, judge: Grade, executor: ChatModel | None = None, **options: object
+    run: Run, judge: Grader, executor: ChatModel | None = None, **options: object
 ) -> FakeEnvironment:
     return FakeEnvironment(
         FakeWork(run),  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from llm_as_judge.errors import (
     GraderError,
     SandboxError,
 )
+from llm_as_judge.judge.rows import Grader
 from llm_as_judge.llm.billing import BilledAs, metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
@@ -24,7 +25,6 @@ from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.policy.stream import Stream
 from llm_as_judge.reward import PRICES, RewardOptions
 from llm_as_judge.rollout import Batch, RolloutRunner
-from llm_as_judge.rollout.environment import Grade
 from llm_as_judge.types import (
     Budget,
     ChatModel,
@@ -89,7 +89,7 @@ def runner(
     prompt: PolicyPrompt,
     sampler: PolicySampler,
     run: Run,
-    judge: Grade | None = None,
+    judge: Grader | None = None,
     executor: ChatModel | None = None,
     **options: object,
 ) -> RolloutRunner:
@@ -199,10 +199,7 @@ async def test_programs_that_cannot_run_are_never_taken_for_equal(prompt: Policy
     assert len(run.ran) == 2
 
 
-@pytest.mark.parametrize(("draws", "calls"), [("shared", 2), ("independent", 4)])
-async def test_shared_draws_are_of_one_group_and_independent_ones_of_one_rollout(
-    prompt: PolicyPrompt, draws: str, calls: int
-) -> None:
+async def test_equal_calls_of_a_group_share_one_reply(prompt: PolicyPrompt) -> None:
     executor = ScriptedChat()
 
     async def run(program: Program, problem: Problem, chat: ChatModel) -> Execution:
@@ -210,12 +207,11 @@ async def test_shared_draws_are_of_one_group_and_independent_ones_of_one_rollout
         asked = ChatRequest((text,), 8, temperature=0.7, seed=7)
         return Execution("ok", (await chat.chat(asked)).text)
 
-    await runner(prompt, WrittenSampler("4", "5"), run, executor=executor, draws=draws).groups(
+    await runner(prompt, WrittenSampler("4", "5"), run, executor=executor).groups(
         [SUM, CAPITAL], Sampling(2, 1.0, 8, seed=0)
     )
     asked = [(request.messages[0].content, request.seed) for request in executor.requests]
-    assert len(set(asked)) == len(asked) == calls
-    assert [seed for _, seed in asked].count(7) == 2  # a first rollout asks as a shared one does
+    assert len(set(asked)) == len(asked) == 2
 
 
 async def test_a_program_of_several_runs_sees_the_next_draws_and_has_the_mean_of_their_verdicts(

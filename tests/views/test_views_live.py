@@ -13,7 +13,6 @@ from llm_as_judge.views.live import (
     results_table,
     smallness,
     step_line,
-    step_markdown,
     step_table,
 )
 
@@ -45,13 +44,6 @@ def test_the_step_table_has_a_row_a_step() -> None:
     assert "training" in text
     assert "-1.25" in text
     assert "+2.00" in text
-
-
-def test_the_markdown_table_is_rectangular() -> None:
-    lines = step_markdown([STEP, {"step": 4}]).splitlines()
-    assert len(lines) == 4
-    assert {line.count("|") for line in lines} == {len(STEP_COLUMNS) + 1}
-    assert lines[2].startswith("| 3 |")
 
 
 def metrics(accuracy: float) -> dict[str, float]:

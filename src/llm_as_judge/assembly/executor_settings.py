@@ -92,7 +92,6 @@ def operator_settings(config: Config) -> OperatorSettings:
         max_tokens_of=executor.max_tokens_of,
         temperature=default.temperature,
         steady_temperature=default.steady_temperature,
-        vote_temperature=executor.vote_temperature,
         top_p=default.top_p,
         seed=first_seed(config),
         prompt_price=default.prompt_price,

@@ -84,7 +84,6 @@ class Workbench:
             ),
             max_calls=config.workflow.max_worst_case_calls,
             form=form,
-            draws=config.workflow.group_draws,
             offset=config.executor.draw_offset,
             runs=runs,
             ledger=self.ledger,

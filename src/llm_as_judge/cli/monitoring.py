@@ -7,7 +7,6 @@ import select
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
 from rich.console import Group, RenderableType
@@ -68,12 +67,7 @@ class Keys:
             tty.setcbreak(self._stream)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._saved is not None:
             import termios
 

@@ -12,9 +12,7 @@ from llm_as_judge.cli.asking import Asked
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.types import Domain, Problem, Program, known_domain, to_json
 from llm_as_judge.views.console import say, say_json
-from llm_as_judge.workflow.program import form_of, parse_program
-
-MAX_PROGRAM_BYTES = 8 * 2**20
+from llm_as_judge.workflow.program import form_of, parse_program, text_of_file
 
 
 def check(asked: Asked, *, file: Path, domain: str, as_json: bool) -> None:
@@ -49,19 +47,8 @@ def wanted_domain(name: str) -> Domain:
 def parse_file(file: Path, domain: Domain, max_calls: int, executors: Collection[str]) -> Program:
     """The checked program of a file; a file that cannot be read is the user's mistake."""
 
-    text = read_text(file)
+    text = text_of_file(file)
     return parse_program(text, domain, form_of(text), max_calls=max_calls, executors=executors)
-
-
-def read_text(file: Path) -> str:
-    try:
-        data = file.read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"{file}: no such file") from None
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read: {error.strerror}") from None
-    # a binary file is a finding of the check, not a crash of ours
-    return data[:MAX_PROGRAM_BYTES].decode("utf-8-sig", errors="replace")
 
 
 def wanted_problem(
@@ -73,7 +60,7 @@ def wanted_problem(
 ) -> Problem:
     if (text is None) == (file is None):
         raise ConfigError("give the problem once: --problem TEXT or --problem-file FILE")
-    question = text if text is not None else read_text(file or Path())
+    question = text if text is not None else text_of_file(file or Path())
     if not question.strip():
         raise DataError("the problem is empty")
     return Problem("cli/problem/0", "custom", domain, question, answers, entry_point=entry_point)

@@ -16,7 +16,7 @@ from llm_as_judge.runs.judges import judges_of
 from llm_as_judge.runs.rundir import require_run
 from llm_as_judge.runs.runlog import newest_run, read_steps
 from llm_as_judge.views.console import console, note, say, warn_of_judges
-from llm_as_judge.views.live import results_table, smallness, step_markdown, step_table
+from llm_as_judge.views.live import results_table, smallness, step_table
 from llm_as_judge.views.report import write_report
 
 _MAKES = {"before": "evaluate --untrained", "after": "evaluate"}
@@ -28,7 +28,6 @@ def report(
     *,
     results: list[Path] | None,
     run_dir: Path | None,
-    markdown: bool,
     html: Path | None,
     audit: Path | None,
 ) -> None:
@@ -38,13 +37,10 @@ def report(
     if run_dir is not None:
         require_run(run_dir)
         steps = read_steps(run_dir)
-        if markdown:
-            print(step_markdown(steps))  # noqa: T201
-        else:
-            console.print(step_table(steps, title=str(run_dir)))
+        console.print(step_table(steps, title=str(run_dir)))
         warn_of_judges(judges_of(run_dir))
     files = _files(run_dir, results or (), asked)
-    if files and not markdown:
+    if files:
         if said := pair_verdict(files):
             say(said)
         found = {name: read_results(path) for name, path in files.items()}

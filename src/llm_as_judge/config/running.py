@@ -55,11 +55,6 @@ class ExecutorConfig(Section):
         le=1,
         description="Nucleus (top_p) of operator calls. Default: the endpoint's, else 1.",
     )
-    vote_temperature: Number = Field(
-        0.7,
-        ge=0,
-        description="Temperature of repeated equal calls in a run, where the first call is at 0.",
-    )
     max_tokens: int = Field(2048, ge=1, description="Maximum tokens of an operator reply.")
     max_tokens_of: dict[str, Annotated[int, Field(ge=1)]] = Field(
         {}, description="Maximum tokens of a reply by data set, for sets with longer solutions."
@@ -165,12 +160,6 @@ class WorkflowConfig(Section):
         ge=1,
         description="Maximum executor calls that a program could make at worst. A program above it is "
         "rejected without a run.",
-    )
-    group_draws: Literal["shared", "independent"] = Field(
-        "shared",
-        description="`shared`: equal executor calls of a group share one reply; `independent`: each "
-        "program has its own.\n"
-        "Sharing saves calls and removes executor noise from the advantage.",
     )
     draws: int = Field(
         1,

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from llm_as_judge.config import DATASETS
 from llm_as_judge.data.catalog import CATALOG, Dataset
-from llm_as_judge.data.hub import DatasetsHub, Hub
+from llm_as_judge.data.hub import DatasetsHub
 from llm_as_judge.data.manifest import (
     Manifest,
     ManifestEntry,
@@ -48,7 +48,7 @@ def acquire(
     cache_dir: Path,
     *,
     sets: Sequence[str] = DATASETS,
-    hub: Hub | None = None,
+    hub: DatasetsHub | None = None,
     humaneval: Package | None = None,
     progress: Progress = silent,
 ) -> Manifest:
@@ -163,7 +163,7 @@ def _placed_by_hand(raw_dir: Path, dataset: Dataset) -> ManifestEntry | None:
 
 
 # ------------------------------------------------------------------------------------------- hub
-def _from_hub(raw_dir: Path, hub: Hub) -> Callable[[Dataset, Manifest], ManifestEntry]:
+def _from_hub(raw_dir: Path, hub: DatasetsHub) -> Callable[[Dataset, Manifest], ManifestEntry]:
     def fetch(dataset: Dataset, manifest: Manifest) -> ManifestEntry:
         earlier = manifest.entry(dataset.name)
         if earlier and unchanged(raw_dir, earlier, "hub"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from llm_as_judge.config import HubRecord
 from llm_as_judge.errors import DataError
@@ -15,12 +15,15 @@ from llm_as_judge.hub import hub_address, hub_unreachable
 _ANSWER_S = 30.0
 
 
-class Hub(Protocol):
-    """Where rows are fetched from; an interface for tests."""
+class DatasetsHub:
+    """The hub through the ``datasets`` library (imported when first used)."""
+
+    def __init__(self, cache_dir: Path) -> None:
+        self._cache_dir = cache_dir
 
     def unreachable(self) -> str:
         """Why the hub cannot be reached, found out within a few seconds; '' if it can."""
-        ...
+        return hub_unreachable()
 
     def fetch(self, record: HubRecord, revision: str | None, stream: IO[bytes]) -> str:
         """Write all rows of the record to ``stream`` as JSONL; returns the revision read.
@@ -30,19 +33,6 @@ class Hub(Protocol):
         Raises:
             DataError: the record does not exist or cannot be read.
         """
-        ...
-
-
-class DatasetsHub:
-    """The hub through the ``datasets`` library (imported when first used)."""
-
-    def __init__(self, cache_dir: Path) -> None:
-        self._cache_dir = cache_dir
-
-    def unreachable(self) -> str:
-        return hub_unreachable()
-
-    def fetch(self, record: HubRecord, revision: str | None, stream: IO[bytes]) -> str:
         import datasets
 
         try:
@@ -79,7 +69,7 @@ def _write_rows(rows: Any, stream: IO[bytes]) -> None:
 _HUB_ID = re.compile(r"[\w-][\w.-]*/(?P<name>[\w-][\w.-]*)")
 
 
-def own_rows(given: Path, hub: Hub) -> Path:
+def own_rows(given: Path, hub: DatasetsHub) -> Path:
     """The file of the rows. ``OWNER/NAME``, where no such file is, is a data set of the hub: its
     train split becomes ``NAME.jsonl`` in the working folder, unless that is there already.
 

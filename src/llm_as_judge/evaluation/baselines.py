@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from llm_as_judge.config import shipped_dir
-from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.program_runs import bank_program
 from llm_as_judge.evaluation.random_workflow import RandomPrograms, grammar
 from llm_as_judge.evaluation.systems import (
@@ -28,7 +28,7 @@ from llm_as_judge.evaluation.systems import (
 )
 from llm_as_judge.runs.table import BankProgram
 from llm_as_judge.types import DOMAINS, Domain
-from llm_as_judge.workflow.program import ProgramOptions
+from llm_as_judge.workflow.program import ProgramOptions, text_of_file
 
 UNTRAINED, RANDOM = "untrained", "random"
 
@@ -87,17 +87,6 @@ def program_files(folder: Path) -> dict[Domain, Path]:
     return {domain: path for domain, path in files.items() if path.is_file()}
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise DataError(
-            f"--policy {path}: no such file; wanted a program, class form or body form"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from None
-
-
 def program_of(path: Path, domain: Domain, options: ProgramOptions) -> str:
     """The text of a program that passes the check.
 
@@ -105,7 +94,7 @@ def program_of(path: Path, domain: Domain, options: ProgramOptions) -> str:
         DataError: it cannot be read.
         ConfigError: its first finding, with the line.
     """
-    text = _text(path)
+    text = text_of_file(path)
     _check(path, domain, text, options)
     return text
 

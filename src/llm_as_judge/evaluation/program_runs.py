@@ -40,7 +40,7 @@ def conditions(config: Config) -> dict[str, Any]:
         UserError: there is no such executor or judge, or a document cannot be read.
     """
     settings = settings_of(config.model_dump(mode="json"))
-    for of_many_runs in ("workflow.draws", "workflow.group_draws", "executor.draw_offset"):
+    for of_many_runs in ("workflow.draws", "executor.draw_offset"):
         settings.pop(of_many_runs, None)
     seed = config.training.seed if config.executor.seed is None else config.executor.seed
     return {

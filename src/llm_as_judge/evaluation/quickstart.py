@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from llm_as_judge.assembly import open_workbench, program_options
 from llm_as_judge.assembly.chat_models import embedded_weights
@@ -57,9 +57,9 @@ from llm_as_judge.runs.record import RunRecord
 from llm_as_judge.runs.rundir import read_run
 from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.training.run import GRPO, WARM_START
-from llm_as_judge.training.view import TrainingView
 from llm_as_judge.training.warm_start import KEY
 from llm_as_judge.types import Domain, Problem
+from llm_as_judge.views.progress import Progress
 from llm_as_judge.views.report import write_report
 
 DIRECT, BEST_FIXED, WARM, TRAINED = "direct", "best_fixed", "warm_started", "trained"
@@ -80,16 +80,6 @@ START = "step_0"
 
 Work = Callable[[Coroutine[Any, Any, Any]], Any]
 """Runs a coroutine to its end."""
-
-
-class View(TrainingView, Protocol):
-    """What a terminal shows of a quickstart, whose parts have the names of ``PARTS``."""
-
-    def say(self, text: str) -> None:
-        """What has come out."""
-
-    def show(self, what: str, done: int, total: int | None, unit: str = "") -> None:
-        """How much of something is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +124,12 @@ def _is_shown(pair: Comparison) -> bool:
     return pair.difference > 0 and is_shown(pair)
 
 
-def quickstart(settings: Config, view: View, work: Work) -> Outcome:
+def quickstart(settings: Config, view: Progress, work: Work) -> Outcome:
     """All of it; what an earlier call has finished is taken as it is.
 
     Args:
         settings: every path of it below the quickstart's folder.
+        view: with the parts ``PARTS``.
         work: runs what waits; where the run is stopped, it raises.
     Raises:
         UserError: a folder, a model or the configuration is not as wanted.
@@ -160,7 +151,7 @@ def quickstart(settings: Config, view: View, work: Work) -> Outcome:
 
 
 def _greedy_and_drawn(
-    settings: Config, checkpoint: Path, names: tuple[str, str], view: View, work: Work
+    settings: Config, checkpoint: Path, names: tuple[str, str], view: Progress, work: Work
 ) -> dict[str, Path]:
     """A policy's held-out rows with its likeliest program, and with one drawn as in training."""
     as_trained = {"temperature": settings.sampling.temperature}
@@ -173,7 +164,7 @@ def _greedy_and_drawn(
     }
 
 
-def _show_recorded(settings: Config, root: Path, view: View, work: Work) -> None:
+def _show_recorded(settings: Config, root: Path, view: Progress, work: Work) -> None:
     """A finished quickstart, its answers graded again: what is to come, in seconds."""
     view.part(RECORDED_RUN)
     recorded = shipped_recording()
@@ -186,7 +177,7 @@ def _show_recorded(settings: Config, root: Path, view: View, work: Work) -> None
     view.say(f"this is what the end looks like: {page}")
 
 
-def _fetch_weights(settings: Config, view: View) -> None:
+def _fetch_weights(settings: Config, view: Progress) -> None:
     """Fetched, and rewritten as policy and executor read them: once on a machine."""
     view.part(WEIGHTS)
     cache, shown = settings.output.cache_dir(), partial(view.show, unit="MB")
@@ -200,7 +191,7 @@ def _fetch_weights(settings: Config, view: View) -> None:
         servable(found)
 
 
-def _evaluated(settings: Config, spec: str, name: str, view: View, work: Work) -> Path:
+def _evaluated(settings: Config, spec: str, name: str, view: Progress, work: Work) -> Path:
     """Results of a system on the held-out rows."""
     system = find_system(spec, program_options(settings))
     with open_evaluation(settings, system, name) as record:
@@ -225,7 +216,7 @@ def right_of(system: SystemResults, dataset: str | None = None) -> str:
     return f"{least:.0f}{f' to {most:.0f}' if most > least else ''} of {len(rows)}"
 
 
-def _chosen(settings: Config, folder: Path, view: View, work: Work) -> Path:
+def _chosen(settings: Config, folder: Path, view: Progress, work: Work) -> Path:
     """The best fixed program of each domain, from the bank of ``training.warm_start``, which is
     filled here: on rows that are not held out."""
     place = settings.training.warm_start
@@ -300,7 +291,7 @@ def _rows(settings: Config) -> dict[Domain, list[Problem]]:
     return rows
 
 
-def _warm_started(settings: Config, run_dir: Path, view: View, work: Work) -> Path:
+def _warm_started(settings: Config, run_dir: Path, view: Progress, work: Work) -> Path:
     """The checkpoint of the policy that has imitated the bank, before its first step."""
     view.part(WARM_START)
     root = checkpoint_root(settings)
@@ -317,7 +308,7 @@ def _warm_started(settings: Config, run_dir: Path, view: View, work: Work) -> Pa
     return root / START
 
 
-def _trained(settings: Config, run_dir: Path, view: View, work: Work) -> Path:
+def _trained(settings: Config, run_dir: Path, view: Progress, work: Work) -> Path:
     """The checkpoint after the last step."""
     view.part(GRPO)
     found = latest_checkpoint(checkpoint_root(settings))

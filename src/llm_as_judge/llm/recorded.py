@@ -27,7 +27,7 @@ from llm_as_judge.llm.billing import Role, metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import Pool, is_pool
 from llm_as_judge.llm.recording import Outcome
-from llm_as_judge.llm.shared import DRAWS_APART, InFlight, request_digest
+from llm_as_judge.llm.shared import InFlight, request_digest
 from llm_as_judge.llm.weights import weights_identity
 from llm_as_judge.quoting import quoted
 from llm_as_judge.types import (
@@ -41,6 +41,7 @@ from llm_as_judge.types import (
     to_json,
 )
 
+_DRAWS_LOOKED_UP = 1000
 _CUT_OFF = ("timeout", "call_limit")
 """Calls were in flight when these ended: a replay, which waits for nothing, would see their replies."""
 Mode = Literal["cache", "record", "replay"]
@@ -111,7 +112,7 @@ class RecordedChat:
             f"replay: {self._name} was not asked this in {self._recording.path} (draw "
             f"{request.draw}, {asked!r})"
         )
-        earlier = reversed(range(min(request.draw, DRAWS_APART)))
+        earlier = reversed(range(min(request.draw, _DRAWS_LOOKED_UP)))
         last = next((d for d in earlier if self._has(request.later(d - request.draw))), None)
         if last is None:
             return f"{text}; {self._recording.remedy}"

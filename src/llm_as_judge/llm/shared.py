@@ -25,9 +25,6 @@ from llm_as_judge.types import DEFAULT_EXECUTOR, ChatModel, ChatReply, ChatReque
 
 T = TypeVar("T")
 
-DRAWS_APART = 1000
-"""Between the offsets of rollouts that share no draw: more than one run asks for."""
-
 
 def request_digest(model: str, request: ChatRequest) -> str:
     """SHA-256 of everything that decides a reply: model, text, sampling, seed and draw index."""

@@ -43,6 +43,8 @@ MAX_TEXT_CHARACTERS = 200_000
 MAX_TEXTS = 64
 MAX_NUMBER = 16
 """Greatest number that an argument may be, and draws that one call can ask for."""
+VOTE_TEMPERATURE = 0.7
+"""Of repeated calls with a prompt that is first asked at 0: an ensemble would vote over copies."""
 MAX_TESTED = 32
 """Different solutions whose visible tests are run for votes of one execution."""
 
@@ -107,8 +109,6 @@ class OperatorSettings:
     """Of operators that draft."""
     steady_temperature: float = 0.0
     """Of the others, which judge, mend or shorten what there is."""
-    vote_temperature: float = 0.7
-    """Of repeated calls with a prompt that is first asked at 0: an ensemble would vote over copies."""
     top_p: float = 1.0
     """Of every call: the likeliest tokens with this much of the probability."""
     seed: int | None = None
@@ -233,7 +233,7 @@ class ExecutionContext:
             max_tokens=self._max_tokens,
             # Where the first draw is a sample, all are samples of one distribution: which of them
             # comes first is then a matter of the offset alone.
-            temperature=first if first or not draw else settings.vote_temperature,
+            temperature=first if first or not draw else VOTE_TEMPERATURE,
             top_p=asking.top_p,
             seed=settings.seed,
             executor=executor,

@@ -6,13 +6,14 @@ import asyncio
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from llm_as_judge.errors import RefusedRequestError
+from llm_as_judge.judge.rows import Grader
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.llm.recorded import recorded_run
-from llm_as_judge.llm.shared import DRAWS_APART, OffsetDraws, SharedDraws
+from llm_as_judge.llm.shared import OffsetDraws, SharedDraws
 from llm_as_judge.operators.retrieval import Library
 from llm_as_judge.reward import PRICES
 from llm_as_judge.types import Budget, ChatModel, ChatRequest, Execution, Problem, Program, Verdict
@@ -57,12 +58,6 @@ class Environment(Protocol):
         ...
 
 
-class Grade(Protocol):
-    """The judge, as far as it is needed here."""
-
-    async def grade(self, problem: Problem, answer: str) -> Verdict: ...
-
-
 @dataclass(frozen=True, slots=True)
 class WorkflowEnvironment:
     """Workflows: checked by static analysis, run in a sandbox, graded by rules and a judge."""
@@ -70,14 +65,12 @@ class WorkflowEnvironment:
     work: Work
     """Where programs run: this machine, or workers of a cluster."""
     executor: ChatModel
-    judge: Grade
+    judge: Grader
     settings: RunSettings
     max_calls: int
     """A program that could make more executor calls is rejected."""
     form: ProgramForm | None = None
     """In which programs are written; None = each in the form that it is in."""
-    draws: Literal["shared", "independent"] = "shared"
-    """Whether equal calls of a group share one reply."""
     offset: int = 0
     """A program sees the executor's draws from this one on."""
     runs: int = 1
@@ -156,14 +149,11 @@ class WorkflowEnvironment:
         return dataclasses.replace(self, executor=executor)
 
     def of_group(self) -> WorkflowEnvironment:
-        if self.draws != "shared":
-            return self
         return self.asking(SharedDraws(self.executor, self.ledger, mark_cached=self.mark_shared))
 
     def of_rollout(self, k: int, budget: Budget | None = None) -> WorkflowEnvironment:
         """Of a budget ``until_worth`` takes its price."""
-        offset = self.offset if self.draws == "shared" else self.offset + k * DRAWS_APART
-        return dataclasses.replace(self, offset=offset, settings=self._priced(budget))
+        return dataclasses.replace(self, settings=self._priced(budget))
 
     def _priced(self, budget: Budget | None) -> RunSettings:
         operators = self.settings.operators
@@ -175,7 +165,7 @@ class WorkflowEnvironment:
         )
 
 
-async def grade_runs(judge: Grade, problem: Problem, execution: Execution) -> Verdict:
+async def grade_runs(judge: Grader, problem: Problem, execution: Execution) -> Verdict:
     """The verdict of an execution, and of the further runs in it. What gave no answer is wrong, and
     no judge is asked.
 
@@ -191,7 +181,7 @@ async def grade_runs(judge: Grade, problem: Problem, execution: Execution) -> Ve
     return dataclasses.replace(verdict, share=share, again=tuple(others))
 
 
-async def _grade_once(judge: Grade, problem: Problem, execution: Execution) -> Verdict:
+async def _grade_once(judge: Grader, problem: Problem, execution: Execution) -> Verdict:
     if execution.status != "ok":
         return Verdict(False, "execution", execution.status, execution.error)
     return await judge.grade(problem, execution.answer)

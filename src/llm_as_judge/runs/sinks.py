@@ -11,8 +11,8 @@ import hashlib
 import importlib.util
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -121,15 +121,11 @@ def open_sinks(
         OutputError: a tracker cannot be opened.
     """
     require_sinks(tracking)
-    opened: Mapping[str, Callable[[TrackingOptions, Path, Mapping[str, Any]], Sink]]
-    opened = {"wandb": _Wandb}
-    with ExitStack() as stack:
-        sinks: list[Sink] = []
-        for name in [one for one in tracking.sinks if one in opened]:
-            sink = opened[name](tracking, folder, resolved)
-            stack.callback(sink.close)
-            sinks.append(sink)
-        yield tuple(sinks)
+    if "wandb" not in tracking.sinks:
+        yield ()
+        return
+    with closing(_Wandb(tracking, folder, resolved)) as sink:
+        yield (sink,)
 
 
 class _Wandb:

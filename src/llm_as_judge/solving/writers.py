@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from llm_as_judge.errors import DataError
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.types import (
     Budget,
@@ -22,7 +21,7 @@ from llm_as_judge.types import (
     Sampling,
     Usage,
 )
-from llm_as_judge.workflow.program import form_of, parse_program
+from llm_as_judge.workflow.program import form_of, parse_program, text_of_file
 
 BATCH = 16
 
@@ -67,10 +66,7 @@ class FileWriter:
         Raises:
             DataError: the file cannot be read.
         """
-        try:
-            self._text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: cannot be read: {error}") from None
+        self._text = text_of_file(path)
         self._max_calls = max_calls
         self._executors = executors
 

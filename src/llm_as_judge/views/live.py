@@ -75,16 +75,6 @@ def step_table(steps: Sequence[Mapping[str, Any]], title: str = "") -> Table:
     return table
 
 
-def step_markdown(steps: Sequence[Mapping[str, Any]]) -> str:
-    """Steps as a table for a document."""
-    lines = [
-        "| " + " | ".join(heading for heading, _, _ in STEP_COLUMNS) + " |",
-        "|" + "---:|" * len(STEP_COLUMNS),
-    ]
-    lines += ["| " + " | ".join(cells(row)) + " |" for row in steps]
-    return "\n".join(lines)
-
-
 def results_table(results: Mapping[str, Results]) -> Table:
     """Results side by side, by their heading."""
     view = results_view(results)

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task
@@ -100,12 +99,7 @@ class Progress:
             self._watch.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
         self._ended.set()
         if self.is_watching:

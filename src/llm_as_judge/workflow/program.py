@@ -7,8 +7,10 @@ import re
 import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from llm_as_judge.errors import DataError
 from llm_as_judge.operators import Registry, registry
 from llm_as_judge.operators.syntax import UnparsableError, parse_python
 from llm_as_judge.types import Diagnostic, Domain, Program
@@ -47,6 +49,23 @@ class ProgramOptions:
         """The checked program, in the form that it is in; see :func:`parse_program`."""
         form = form_of(text)
         return parse_program(text, domain, form, max_calls=self.max_calls, executors=self.executors)
+
+
+MAX_FILE_BYTES = 8 * 2**20
+
+
+def text_of_file(file: Path) -> str:
+    """The text of a file; what is no text in it is a finding of the check.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        why = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise DataError(f"{file}: cannot be read: {why}") from None
+    return data[:MAX_FILE_BYTES].decode("utf-8-sig", errors="replace")
 
 
 _FENCE = re.compile(r"^[ \t]*```[ \t]*python[ \t]*\r?\n", re.MULTILINE | re.IGNORECASE)

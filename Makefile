@@ -47,16 +47,14 @@ types: $(READY)  ## types; one process for a minute, which is why it runs beside
 fast-tests: $(READY)
 	$(BIN)/pytest $(AT_ONCE) -m "not slow and not chaos"
 
-# The fast tests reach the lines; whole runs, which take most of the time, need not be watched.
-.PHONY: tests
-tests: $(READY)
-	fast=0; $(MAKE) coverage || fast=1; $(BIN)/pytest $(AT_ONCE) -m "slow and not chaos" && exit $$fast
-
-.PHONY: coverage
-coverage: $(READY)   ## the fast tests, watched: they reach at least 90 % of lines
+.PHONY: tests coverage
+coverage: SELECTED := not slow and not chaos
+tests: SELECTED := not chaos
+coverage:        ## the fast tests, watched: they reach at least 90 % of lines
+tests coverage: $(READY)
 	$(BIN)/coverage erase
 	COVERAGE_CORE=$$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")') \
-		$(BIN)/coverage run -m pytest $(AT_ONCE) -m "not slow and not chaos"
+		$(BIN)/coverage run -m pytest $(AT_ONCE) -m "$(SELECTED)"
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered --sort=cover
 

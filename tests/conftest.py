@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 import torch
+from coverage import Coverage
 from fit import policy_shape
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 from safetensors.torch import load_file
 from transformers import (
     BertConfig,
@@ -29,7 +30,10 @@ import llm_as_judge.views.console  # noqa: F401 (a console that is made later ke
 from llm_as_judge.assembly.judge_gate import require_audit
 from llm_as_judge.config import Config
 from llm_as_judge.data.catalog import CATALOG
+from llm_as_judge.grading.pool import KillablePool
+from llm_as_judge.grading.symbolic import limit_worker
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.processes import ProcessPool
 from llm_as_judge.types import datasets
 from restored import restored
 
@@ -71,6 +75,51 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first: one that begins last would leave the other processes idle."""
     place = {name: n for n, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.name, len(place)))
+
+
+WATCHED_CHILDREN = "COVERAGE_PROCESS_CONFIG"
+watching = Coverage.current() if "PYTEST_XDIST_WORKER" in os.environ else None
+"""Coverage of this process. Where all tests run in one it watches them all: it warns of a second start."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Coverage watches the fast tests of named examples: they reach the lines.
+
+    Whole runs and hundreds of drawn examples take most of the time, and would take twice as much.
+    """
+    if watching is None:
+        return
+    slow = item.get_closest_marker("slow") is not None
+    wanted = not slow and not is_hypothesis_test(getattr(item, "function", None))
+    if wanted and Coverage.current() is None:
+        watching.start()
+    elif not wanted and Coverage.current() is watching:
+        watching.stop()
+        os.environ.pop(WATCHED_CHILDREN, None)  # `start` sets it
+
+
+ALGEBRA = ProcessPool(2, limit_worker)
+
+
+class SharedAlgebra(KillablePool):
+    """Worker processes that outlive who opened them: each start loads sympy for most of a second."""
+
+    def __init__(self, workers: int, cpu_s: float, prepare: Callable[[], None]) -> None:
+        self.cpu_s, self._pool = cpu_s, ALGEBRA
+
+    async def aclose(self) -> None:
+        """They end with the tests."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def algebra() -> Iterator[None]:
+    """All graders of this process ask the same workers."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("rules", "equality"):
+            patch.setattr(f"llm_as_judge.grading.{module}.KillablePool", SharedAlgebra)
+        yield
+    ALGEBRA.close()
 
 
 @pytest.fixture(scope="session")

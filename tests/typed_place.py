@@ -90,8 +90,6 @@ def prepare(place: Path, weights: Path, encoder: Path, audits: Path, url: str) -
         "train",
         "train --config embedded --steps 1",
         "evaluate",
-        "evaluate --name MODEL",
-        "evaluate --name trained",
         "evaluate --untrained",
         "evaluate --policy direct",
         "evaluate --policy cot",

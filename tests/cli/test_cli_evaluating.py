@@ -248,13 +248,6 @@ def test_what_cannot_be_evaluated_is_one_line_and_starts_nothing(
     assert not (folder / "results").exists()
 
 
-def test_a_checkpoint_of_another_model_is_one_line(verb: Verbs, folder: Path) -> None:
-    Path("step_1").mkdir()
-    Path("step_1/state.json").write_text('{"base_model": "qwen3-8b"}')
-    said = verb.refused("evaluate", *OPTIONS, "--checkpoint", "step_1")
-    assert "an adapter of qwen3-8b, and the policy is qwen25-coder-0.5b" in said
-
-
 def test_results_that_are_not_there_are_one_line(verb: Verbs) -> None:
     assert "no such file" in verb.refused("grade", "none_results.json")
     assert "no such file" in verb.refused("compare", "none_results.json")

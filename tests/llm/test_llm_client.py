@@ -12,7 +12,6 @@ from scripted_endpoint import KEY, URL, Script, ask, chat_over, refuses, says
 
 from llm_as_judge.errors import (
     ConfigError,
-    ContextError,
     EndpointError,
     ModelError,
 )
@@ -85,27 +84,6 @@ async def test_a_server_that_was_started_again_is_asked_the_same_once_more() -> 
     assert told == []  # there was a server
 
 
-async def test_thoughts_are_not_the_reply() -> None:
-    inline = chat_over(Script(says("<think>is it 5?</think>\n4", reasoning_content="hm")))
-    assert (await inline.chat(ask())).text == "4"
-    unopened = chat_over(Script(says("The user asks for 2+2. Maybe 5? No.\n</think>\n\n4")))
-    assert (await unopened.chat(ask())).text == "4"
-
-
-async def test_of_a_message_in_parts_the_text_is_read_and_not_the_thought() -> None:
-    parts = [
-        {"type": "thinking", "thinking": [{"type": "text", "text": "2+2"}]},
-        {"type": "text", "text": "4"},
-    ]
-    assert (await chat_over(Script(says(parts))).chat(ask())).text == "4"
-
-
-async def test_a_text_in_the_field_of_the_thought_is_told_by_name() -> None:
-    lost = chat_over(Script(says(None, reasoning="It is 4.")), limits=EndpointLimits(retries=0))
-    with pytest.raises(EndpointError, match=r"empty reply .*its text is in 'reasoning'"):
-        await lost.chat(ask())
-
-
 async def test_a_reply_cut_off_in_its_thoughts_is_tried_again_with_more_tokens() -> None:
     script = Script(says(None, "length"), says("<think>so", "length"), says("4"))
     chat = chat_over(script)
@@ -140,19 +118,6 @@ async def test_a_client_mistake_is_not_tried_again() -> None:
     assert len(script.requests) == 1
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "This model's maximum context length is 8192 tokens.",
-        "request (3031 tokens) exceeds the available context size (1024 tokens)",
-    ],
-    ids=["openai", "llama.cpp"],
-)
-async def test_a_request_longer_than_the_context_is_an_error_of_its_own(said: str) -> None:
-    with pytest.raises(ContextError, match="too_long"):
-        await chat_over(Script(refuses(400, said))).chat(ask())
-
-
 async def test_a_field_that_the_endpoint_does_not_take_is_left_out_from_then_on() -> None:
     def strict(request: httpx.Request) -> httpx.Response:
         body = json.loads(request.content)
@@ -178,32 +143,12 @@ async def test_retry_after_is_honored_and_too_long_a_pause_is_a_failure() -> Non
         await chat_over(later).chat(ask())
 
 
-@pytest.mark.parametrize(
-    ("response", "kind"),
-    [
-        (httpx.Response(200, content=b'{"choices": [{"mess'), "bad_json"),
-        (httpx.Response(200, content=b"[1]"), "bad_shape"),
-        (httpx.Response(200, json={"choices": []}), "bad_shape"),
-        (says(["a"]), "bad_shape"),
-        (says({"text": "a"}), "bad_shape"),
-        (says("  \n"), "empty"),
-        (refuses(503, "overloaded"), "http_503"),
-        (httpx.ConnectError("refused"), "connect"),
-        (httpx.ConnectTimeout("slow"), "connect"),
-        (httpx.ReadTimeout("slow"), "timeout"),
-        (httpx.RemoteProtocolError("gone"), "dropped"),
-        (httpx.Response(200, content=b"[" * 100_000), "bad_json"),
-        (httpx.Response(200, content=b" " * (17 << 20)), "too_large"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-async def test_each_kind_of_failure_has_its_name(
-    response: httpx.Response | Exception, kind: str
-) -> None:
-    chat = chat_over(Script(response), limits=EndpointLimits(retries=0))
-    with pytest.raises(EndpointError, match=f": {kind}: "):
+@pytest.mark.parametrize("failure", [httpx.ConnectError("refused"), httpx.ConnectTimeout("slow")])
+async def test_an_endpoint_that_cannot_be_reached_is_counted_as_that(failure: Exception) -> None:
+    chat = chat_over(Script(failure), limits=EndpointLimits(retries=0))
+    with pytest.raises(EndpointError, match=": connect: "):
         await chat.chat(ask())
-    assert chat.ledger.failures == {kind: 1}
+    assert chat.ledger.failures == {"connect": 1}
 
 
 async def test_a_path_that_is_not_there_asks_for_base_url_and_model() -> None:

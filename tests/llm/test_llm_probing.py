@@ -16,22 +16,14 @@ from llm_as_judge.errors import (
 from llm_as_judge.llm.client import OpenAIChat
 
 
-async def test_the_probe_lists_what_is_served() -> None:
-    models = httpx.Response(200, json={"data": [{"id": "other"}, {"id": "third"}]})
-    with pytest.raises(ModelError, match=r"model 'm' is not served \(served: other, third\)"):
-        await chat_over(Script(models)).probe()
-    await chat_over(Script(models), model_name="third").probe()
-
-
 @pytest.mark.parametrize(
     ("response", "message"),
     [
         (httpx.ConnectError("Connection refused"), "not reachable (Connection refused); start"),
-        (httpx.ReadTimeout(""), "no answer in 10 s"),
         (refuses(401), "the API key was refused"),
         (httpx.Response(200, text="<html>"), "does base_url end in /v1?"),
     ],
-    ids=["down", "silent", "key", "not-an-endpoint"],
+    ids=["down", "key", "not-an-endpoint"],
 )
 async def test_the_probe_says_in_one_line_what_to_do(
     response: httpx.Response | Exception, message: str
@@ -40,10 +32,6 @@ async def test_the_probe_says_in_one_line_what_to_do(
         await chat_over(Script(response)).probe()
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-async def test_an_endpoint_without_a_model_list_passes_the_probe() -> None:
-    await chat_over(Script(refuses(404), refuses(404))).probe()
 
 
 async def test_an_address_that_lacks_its_v1_is_told_so_before_work_is_sent() -> None:
@@ -109,8 +97,3 @@ async def test_hosts_of_no_proxy_are_asked_without_the_proxy(
                     await c.probe()
         server.shutdown()
     assert {path.split("/")[2] for path in Proxy.seen} == ({"127.0.0.2:9"} if by_proxy else set())
-
-
-async def test_a_missing_key_is_not_called_refused() -> None:
-    with pytest.raises(ModelError, match="it wants a key, and none was given"):
-        await chat_over(Script(refuses(401)), api_key="").probe()

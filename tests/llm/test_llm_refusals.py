@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from scripted_endpoint import URL, Script, ask, chat_over, refuses, says
+from scripted_endpoint import Script, ask, chat_over, refuses, says
 
 from llm_as_judge.errors import ContentFilterError, ContextError, EndpointError
 from llm_as_judge.llm.client import EndpointLimits
@@ -29,7 +29,10 @@ TOO_LONG = {
         message="Please reduce the length of the messages or completion. Current length is 9000",
         code="context_length_exceeded",
     ),
-    "groq, by code alone": failed(400, message="no", type="x", code="context_length_exceeded"),
+    "openai": refuses(400, "This model's maximum context length is 8192 tokens."),
+    "llama.cpp": refuses(
+        400, "request (3031 tokens) exceeds the available context size (1024 tokens)"
+    ),
     "groq, a minute's tokens": failed(413, message="Request too large", code="rate_limit_exceeded"),
     "tgi": httpx.Response(
         422,
@@ -57,20 +60,10 @@ TOO_LONG = {
         message="<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]",
         code="invalid_parameter_error",
     ),
-    "nginx": httpx.Response(413, content=b"<html><h1>413 Request Entity Too Large</h1></html>"),
 }
 FILTERED = {
-    "azure": failed(
-        400,
-        message="The response was filtered due to the prompt triggering our policy.",
-        code="content_filter",
-        innererror={"code": "ResponsibleAIPolicyViolation"},
-    ),
     "dashscope": failed(400, message="data may be bad", code="data_inspection_failed"),
-    "inner code": failed(400, message="no", innererror={"code": "ResponsibleAIPolicyViolation"}),
-    "finish": says("", "content_filter"),
     "finish of gemini": says(None, "SAFETY"),
-    "refusal": says(None, "stop", refusal="I cannot help with that."),
 }
 
 
@@ -106,12 +99,10 @@ async def test_what_is_filtered_or_refused_is_asked_once_and_counted_by_name(
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        (429, {"code": "insufficient_quota", "message": "You exceeded your current quota"}),
-        (402, {"message": "Insufficient Balance"}),
         (400, {"message": "Your credit balance is too low to access the API"}),
         (429, {"message": "You exceeded your current quota, please check your plan"}),
     ],
-    ids=["openai", "deepseek", "anthropic", "by words"],
+    ids=["anthropic", "by words"],
 )
 async def test_without_credit_there_is_one_try(status: int, error: dict[str, str]) -> None:
     script = Script(failed(status, **error))
@@ -216,27 +207,12 @@ def test_turns_alternate_and_no_word_is_lost() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["Wed, 21 Oct 100000000000000000000 07:28:00 GMT", "Wed, 21 Oct 99999 07:28:00 GMT", "soon"],
-)
+@pytest.mark.parametrize("value", ["Wed, 21 Oct 99999 07:28:00 GMT", "soon"])
 async def test_a_pause_until_a_time_that_no_clock_reaches_is_a_usual_one(value: str) -> None:
     script = Script(refuses(503, "busy", **{"Retry-After": value}), says("42"))
     assert (await chat_over(script).chat(ask())).text == "42"
 
 
-async def test_a_pause_for_ever_is_given_up() -> None:
-    script = Script(refuses(503, "busy", **{"Retry-After": "1e400"}))
-    with pytest.raises(EndpointError, match="asks to wait inf s"):
-        await chat_over(script).chat(ask())
-
-
 def test_an_error_is_one_line_without_signs_that_steer_a_screen() -> None:
     said = json.dumps({"error": {"message": "no\n\x1b[2J\x07 more"}}).encode()
     assert refusal(418, {}, said).message == "HTTP 418: no \ufffd[2J\ufffd more"
-
-
-async def test_an_error_inside_a_response_of_status_200_is_that_error() -> None:
-    script = Script(httpx.Response(200, json={"error": {"code": 429, "message": "slow down"}}))
-    with pytest.raises(EndpointError, match=rf"{URL}: http_429: HTTP 429: slow down \(3 tries\)"):
-        await chat_over(script).chat(ask())

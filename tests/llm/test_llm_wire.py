@@ -20,19 +20,8 @@ def of(**fields: Any) -> bytes:
     return json.dumps(fields).encode()
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        [
-            {"type": "thinking", "thinking": [{"type": "text", "text": "6*7"}]},
-            {"type": "text", "text": "42"},
-        ],
-        [{"type": "text", "text": "4"}, {"type": "output_text", "text": "2"}],
-        [{"text": "42"}, {"type": "image_url", "image_url": {"url": "x"}}],
-    ],
-    ids=["mistral", "two", "without type"],
-)
-async def test_the_text_parts_of_a_reply_are_joined(parts: list[object]) -> None:
+async def test_the_text_parts_of_a_reply_are_joined() -> None:
+    parts = [{"text": "4"}, {"type": "image_url"}, {"type": "output_text", "text": "2"}]
     assert (await chat_over(Script(says(parts))).chat(ask())).text == "42"
 
 

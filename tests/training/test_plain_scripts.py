@@ -1,4 +1,4 @@
-"""A whole training from a plain script, a running event loop and an interactive session: the program
+"""A whole training from a plain script and an interactive session with a running event loop: the program
 is not run again in any process of ours, and nothing is left behind."""
 
 from __future__ import annotations
@@ -36,14 +36,13 @@ MISUSED = "asyncio.run() cannot be called from a running event loop"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["script", "interactive", "running loop"])
+@pytest.mark.parametrize("way", ["script", "running loop"])
 def test_training_needs_no_main_guard(place: Path, way: str) -> None:
     config = f"CONFIG = {str(settings(place, 'plain', 0))!r}\n"
     script, notebook = config + SCRIPT, config + NOTEBOOK
     (place / "plain.py").write_text(script)
     arguments, typed = {
         "script": (["plain.py"], ""),
-        "interactive": (["-i", "-q"], script),
         "running loop": (["-m", "asyncio"], notebook),
     }[way]
     found = subprocess.run(

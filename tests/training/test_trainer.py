@@ -224,13 +224,9 @@ def test_overlap_needs_an_objective_that_corrects_for_it(place: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("schedule", ["constant", "cosine"])
-async def test_a_resumed_run_equals_the_unbroken_one(
-    place: Path, schedule: str, whole: TrainingResult
-) -> None:
-    options: dict[str, Any] = {"save_every": 1, "schedule": schedule}
-    usual = schedule == config(place, "any").training.schedule
-    unbroken = whole if usual else await train(place, "unbroken", **options)
+async def test_a_resumed_run_equals_the_unbroken_one(place: Path) -> None:
+    options: dict[str, Any] = {"save_every": 1, "schedule": "cosine"}
+    unbroken = await train(place, "unbroken", **options)
     await train(place, "broken", 2, **options)
     other = {
         "prompt_style": "full",
@@ -291,25 +287,6 @@ async def test_finished_rollouts_of_other_data_are_refused(place: Path) -> None:
         await train(place, "moved", 2, resume=True)
     (first.run_dir / "pending.jsonl").unlink()  # as the message says
     assert (await train(place, "moved", 2, resume=True)).steps == 2
-
-
-@pytest.mark.slow
-def test_resuming_without_a_checkpoint_is_a_config_error(place: Path) -> None:
-    with pytest.raises(ConfigError, match=r"grpo_mixed: no checkpoint to resume from"):
-        GRPOTrainer(config=config(place, "nothing"), resume=True)
-
-
-async def test_a_missing_train_file_is_said_before_any_model_loads(place: Path) -> None:
-    (place / "data" / "mixed" / "train_mixed.jsonl").unlink()
-    with pytest.raises(DataError, match=r"train_mixed\.jsonl: no such file"):
-        await train(place, "no_data")
-
-
-def test_a_folder_that_holds_a_run_is_refused(place: Path) -> None:
-    (place / "run").mkdir()
-    (place / "run" / "metrics.jsonl").write_text('{"step": 1}\n')
-    with pytest.raises(ConfigError, match="run: holds a run already; go on with it by --resume"):
-        GRPOTrainer(config=config(place, "used"), run_dir=place / "run")
 
 
 @pytest.mark.slow

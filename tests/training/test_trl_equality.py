@@ -98,8 +98,9 @@ def loss_of_trl(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["qwen2", "llama"])
-@pytest.mark.parametrize("preset", OF_TRL)
+@pytest.mark.parametrize(
+    ("family", "preset"), [("llama", "grpo"), *(("qwen2", preset) for preset in OF_TRL)]
+)
 def test_loss_and_gradient_equal_those_of_trl(
     family: str, preset: str, tiny_weights: Path, tmp_path: Path
 ) -> None:

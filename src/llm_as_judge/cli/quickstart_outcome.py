@@ -22,7 +22,7 @@ def show_outcome(outcome: Outcome, page: Path, config: str) -> None:
         ]
         for system in outcome.systems
     ]
-    show_table("Held-out rows right", ["", *kinds, "all", "executor tokens a row"], rows, False)
+    show_table("Held-out rows right", ["", *kinds, "all", "tokens"], rows, False)
     for line in _graded_how(outcome):
         say(line)
     for what, pair in _comparisons(outcome).items():

@@ -21,6 +21,7 @@ from llm_as_judge.training.judge.changes import changed_golds, crossed_golds
 from llm_as_judge.training.judge.examples import families, free_examples
 from llm_as_judge.training.judge.notation import restated, restated_math
 from llm_as_judge.training.judge.questions import Question, questions_of
+from llm_as_judge.training.judge.roles import turned_round
 from llm_as_judge.training.judge.rows import (
     Sets,
     is_for_calibration,
@@ -192,7 +193,7 @@ def test_every_family_is_made() -> None:
 
 def test_templates_name_what_a_question_has() -> None:
     """A template that names anything else would end a training."""
-    known = {"gold": "g", "other": "o", "third": "t", "said": "s"}
+    known = {"gold": "g", "number": "7", "name": "N", "other": "o", "third": "t", "said": "s"}
     for texts in [*families().wrong.values(), *families().right.values()]:
         assert len(set(texts)) == len(texts) >= 4
         for text in texts:
@@ -470,10 +471,26 @@ async def test_a_restated_gold_is_never_rejected_by_the_rules() -> None:
         await rules.aclose()
 
 
-def test_who_and_whom_are_exchanged() -> None:
-    asked = Problem("q", "open", "qa", "Who taught Plato?", ("Socrates",))
-    made = free_examples([Question(asked)], random.Random(0))
-    turned = [one for one in made if one.category == "turned round"]
-    assert [(one.candidate, one.correct) for one in turned] == [
-        ("Socrates was taught by Plato.", False)
-    ]
+@pytest.mark.parametrize(
+    ("question", "gold", "right", "turned"),
+    [
+        ("Who taught Plato?", "Socrates", (), ["Socrates was taught by Plato."]),
+        ("Whom did Mora defeat?", "Venn", ("Mora defeated Venn.",), ["Venn defeated Mora.", "Mora was defeated by Venn."]),
+        ("Mora was beaten by whom?", "Venn", ("Mora was beaten by Venn.",), ["Venn was beaten by Mora.", "Mora beat Venn."]),
+        ("Whom did Mora marry?", "Venn", ("Mora married Venn.",), []),  # true both ways
+        ("Which town did Mora lead?", "Venn", ("The town is Venn.",), []),
+    ],
+)  # fmt: skip
+def test_who_and_whom_are_exchanged_where_that_makes_a_reply_wrong(
+    question: str, gold: str, right: tuple[str, ...], turned: list[str]
+) -> None:
+    asked = Question(Problem("q", "open", "qa", question, (gold,)), right=right)
+    assert turned_round(asked, random.Random(0)) == turned
+
+
+def test_a_template_is_filled_only_with_the_kind_of_reference_that_it_names() -> None:
+    for gold, kinds in (("1902", {"number"}), ("Ada Venn", {"name"}), ("a red kite", set())):
+        asked = Question(Problem("q", "open", "qa", "Which?", (gold,)), wrong=("Mora", "Lind"))
+        made = {one.category for one in free_examples([asked], random.Random(0))}
+        named = {"shifted": "number", "namesake": "name"}
+        assert {kind for family, kind in named.items() if family in made} == kinds

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import random
 import re
+import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
@@ -28,6 +29,7 @@ from llm_as_judge.grading.wordlists import MONTHS, tokens
 from llm_as_judge.training.judge.changes import changed_golds
 from llm_as_judge.training.judge.notation import restated, restated_math
 from llm_as_judge.training.judge.questions import Question
+from llm_as_judge.training.judge.roles import turned_round
 
 
 class Families(BaseModel):
@@ -132,25 +134,6 @@ def _option(question: Question, rng: random.Random) -> Sequence[str]:
     return [rng.choice(frames).format(text) for text in drawn]
 
 
-_DID = {
-    "wrote": "written", "taught": "taught", "beat": "beaten", "led": "led", "built": "built", "made": "made", "won": "won",
-    "sang": "sung", "drew": "drawn", "shot": "shot", "bought": "bought", "sold": "sold", "found": "found", "held": "held",
-}  # fmt: skip
-_WHO_DID = re.compile(
-    rf"who (?P<verb>\w+ed|{'|'.join(_DID)}) (?P<whom>[^,?]{{3,60}})\??", re.IGNORECASE
-)
-
-
-def _turned_round(question: Question, rng: random.Random) -> Sequence[str]:
-    """Who did it and to whom, exchanged: "Socrates was taught by Plato" for who taught Plato."""
-    asked = _WHO_DID.fullmatch(question.problem.question.strip())
-    golds = question.problem.answers
-    if asked is None or not golds:
-        return ()
-    verb = _DID.get(asked["verb"].casefold(), asked["verb"])
-    return [f"{golds[0]} was {verb} by {asked['whom']}."]
-
-
 def _partly(question: Question, rng: random.Random) -> Sequence[str]:
     """Neither yes nor no, where yes is wanted."""
     gold = normalize_answer(question.problem.answers[0]) if question.problem.answers else ""
@@ -176,18 +159,30 @@ def _filled(templates: Sequence[str]) -> Writer:
 
     def write(question: Question, rng: random.Random) -> Sequence[str]:
         golds = [gold for gold in question.problem.answers if "/" not in gold and len(gold) <= 60]
-        short = [text for text in question.wrong if len(text) <= 40]
+        short = [text for text in question.wrong if len(text) <= 40 and "/" not in text]
         if question.problem.domain != "qa" or not golds:
             return ()
-        said = [reply.rstrip(" .") for reply in question.right if len(reply) <= 200]
-        fits = [one for one in templates if said or "{said}" not in one]
-        fits = [one for one in fits if len(short) >= ("{other}" in one) + ("{third}" in one)]
-        if not fits:
-            return ()
-        texts = dict(zip(("other", "third"), rng.sample(short, len(short)), strict=False))
-        return [rng.choice(fits).format(gold=golds[0], said=rng.choice(said or [""]), **texts)]
+        texts = _kinds(golds[0])
+        texts |= dict(zip(("other", "third"), rng.sample(short, len(short)), strict=False))
+        if said := [reply.rstrip(" .") for reply in question.right if len(reply) <= 200]:
+            texts["said"] = rng.choice(said)
+        fits = [one for one in templates if _places(one) <= texts.keys()]
+        return (rng.choice(fits).format_map(texts),) if fits else ()
 
     return write
+
+
+def _kinds(gold: str) -> dict[str, str]:
+    """The reference by the names that it has in families.yaml."""
+    if any(map(str.isdigit, gold)):
+        return {"gold": gold, "number": gold}
+    return {"gold": gold, "name": gold} if gold[:1].isupper() else {"gold": gold}
+
+
+@functools.cache
+def _places(template: str) -> frozenset[str]:
+    """Names of what is filled in."""
+    return frozenset(name for _, name, _, _ in string.Formatter().parse(template) if name)
 
 
 def _other_word(question: Question, rng: random.Random) -> Sequence[str]:
@@ -258,7 +253,7 @@ WRITERS: Mapping[str, tuple[bool, Writer]] = {
     "verb denied": (False, _denied),
     "joined": (False, _joined),
     "option": (False, _option),
-    "turned round": (False, _turned_round),
+    "turned round": (False, turned_round),
     "partly": (False, _partly),
     "other word": (False, _other_word),
     "less exact": (False, _less_exact),

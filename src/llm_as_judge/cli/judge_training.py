@@ -19,6 +19,8 @@ from llm_as_judge.judge.calibration import Thresholds
 from llm_as_judge.judge.endpoint_scorer import EndpointScorer
 from llm_as_judge.judge.feature_model import FeatureModel
 from llm_as_judge.judge.judge_file import JudgeFile, read_judge_file
+from llm_as_judge.judge.kinds import scoring_folder
+from llm_as_judge.judge.scoring import ScoringOptions
 from llm_as_judge.training.judge.example_files import EXAMPLES, HELD_OUT, write_examples
 from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
 from llm_as_judge.training.judge.making import (
@@ -33,12 +35,15 @@ from llm_as_judge.training.judge.rows import Graded, Sets, source_name
 from llm_as_judge.views.console import console, note, say
 from llm_as_judge.views.progress import Progress
 
+_MAKING = "examples made and graded by the rules"
+
 
 def train(
     asked: Asked,
     *,
     labeled: list[Path],
     out: Path,
+    start: Path | None,
     limit: int,
     layers: int | None,
     rank: int,
@@ -51,8 +56,10 @@ def train(
     settings = asked.settings()
     seed = settings.training.seed
     if examples_only:
-        with exclusive(out, "name another --out", doing="making examples of a judge"):
-            sets = asyncio.run(write_examples(out, labeled, seed=seed, limit=limit))
+        doing = "making examples of a judge"
+        with exclusive(out, "name another --out", doing=doing), Progress() as view:
+            making = partial(view.show, _MAKING)
+            sets = asyncio.run(write_examples(out, labeled, seed=seed, limit=limit, making=making))
         _say_examples(sets, out)
         return
     if features_only:
@@ -67,7 +74,8 @@ def train(
         epochs=epochs,
     )
     weights = model_weights(settings, settings.policy.name, "--model")
-    place = Place(out, settings.policy.name, weights, settings.policy.device)
+    begun_from = start and scoring_folder(ScoringOptions(adapter=start))
+    place = Place(out, settings.policy.name, weights, settings.policy.device, begun_from)
     with exclusive(out, "name another --out", doing="training a judge"), Progress() as view:
         made, gate = asyncio.run(
             train_judge(
@@ -76,6 +84,7 @@ def train(
                 options,
                 limit=limit,
                 precision=precision,
+                making=partial(view.show, _MAKING),
                 begun=partial(_begun, view),
                 told=partial(_show_step, view),
                 scoring=partial(view.show, "answers scored"),

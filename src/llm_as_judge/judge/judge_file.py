@@ -38,6 +38,8 @@ class JudgeFile(BaseModel):
     """``base`` is a model behind an endpoint; there is no adapter."""
     layers: int | None = None
     """Of the base model from the bottom; None = all."""
+    start: str | None = None
+    """SHA-256 of the judge that it went on from."""
     seed: int
     examples: Mapping[str, int]
     """How many it learned from, by kind."""

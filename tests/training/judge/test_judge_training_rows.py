@@ -425,9 +425,14 @@ async def test_every_source_gives_as_many_right_as_wrong_examples_and_none_drown
     bare = [Case(problem, "", False, BARE, BARE) for problem in colors]
     rules = Judge(workers=1)
     try:
-        sets = await split_sets(many(40), bare, rules, seed=0, limit=120)
+        said: list[tuple[int, int]] = []
+        sets = await split_sets(
+            many(40), bare, rules, seed=0, limit=120, told=lambda *at: said.append(at)
+        )
     finally:
         await rules.aclose()
+    assert said == sorted(said)
+    assert said[-1] == (120, 120)
     found = Counter((source_name(g.case), g.case.correct) for g in sets.learn)
     for source in ("labeled, open", "made, open", "made, colors"):
         assert found[source, True] == found[source, False] > 0

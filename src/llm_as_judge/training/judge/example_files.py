@@ -10,17 +10,25 @@ from llm_as_judge.audit.attacks import Case
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_text
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.training.judge.rows import Sets, read_training_rows, source_name, split_sets
+from llm_as_judge.training.judge.rows import (
+    Counted,
+    Sets,
+    read_training_rows,
+    source_name,
+    split_sets,
+)
 
 EXAMPLES, HELD_OUT = "examples.jsonl", "held_out.jsonl"
 """Rows to learn from, and rows of the questions kept apart."""
 
 
 async def write_examples(
-    folder: Path, paths: Sequence[Path], *, seed: int, limit: int | None
+    folder: Path, paths: Sequence[Path], *, seed: int, limit: int | None, making: Counted
 ) -> Sets:
     """The examples of a training as rows of ``grade`` with ``correct``, ``source`` and ``family``; nothing is trained.
 
+    Args:
+        making: called with (done, all) of the examples to learn from.
     Raises:
         DataError: rows are broken, or nothing can be made of them.
         OutputError: the folder cannot be written.
@@ -28,7 +36,7 @@ async def write_examples(
     labeled, bare = read_training_rows(paths)
     rules = Judge()
     try:
-        sets = await split_sets(labeled, bare, rules, seed=seed, limit=limit)
+        sets = await split_sets(labeled, bare, rules, seed=seed, limit=limit, told=making)
     finally:
         await rules.aclose()
     if not sets.learn:

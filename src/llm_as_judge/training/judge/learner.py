@@ -54,6 +54,8 @@ class LearnOptions:
     warmup: float = 0.02
     """Share of the steps."""
     max_grad_norm: float = 1.0
+    start: str | None = None
+    """SHA-256 of the judge that it goes on from; None = a new adapter."""
 
 
 @dataclass(frozen=True, slots=True)

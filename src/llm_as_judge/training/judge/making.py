@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from llm_as_judge.audit.attacks import Case
@@ -31,12 +31,13 @@ from llm_as_judge.judge.judge_file import (
     JUDGE_FILE,
     QUESTIONS,
     JudgeFile,
+    judge_sha256,
     read_judge_file,
     write_judge_file,
 )
 from llm_as_judge.judge.parts import part_of
 from llm_as_judge.judge.scoring import Scorer
-from llm_as_judge.policy.adapter import CONFIG, WEIGHTS, AdapterSpec
+from llm_as_judge.policy.adapter import CONFIG, WEIGHTS, AdapterSpec, read_spec
 from llm_as_judge.policy.checkpoint import latest_checkpoint, save_half
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.policy.model import Policy, load_policy
@@ -45,6 +46,7 @@ from llm_as_judge.training.judge.gate import Gate, by_features, choose_gate, gat
 from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
 from llm_as_judge.training.judge.lexical import learn_features
 from llm_as_judge.training.judge.rows import (
+    Counted,
     Graded,
     Sets,
     graded_by_rules,
@@ -72,6 +74,30 @@ class Place:
     """Name of the base model."""
     weights: Path
     device: str = "auto"
+    start: Path | None = None
+    """Folder of the judge that a training goes on from."""
+
+
+def going_on(place: Place, options: LearnOptions) -> LearnOptions:
+    """The options with shape and SHA-256 of the judge that the training goes on from, if there is one.
+
+    Raises:
+        ModelError: there is no judge in that folder, or one of another base model or of other layers.
+    """
+    if place.start is None:
+        return options
+    made = read_judge_file(place.start)
+    for what, found, wanted in (
+        ("base model", made.base, place.base),
+        ("layers", made.layers, options.layers or made.layers),
+    ):
+        if found != wanted:
+            raise ModelError(
+                f"--start {place.start}: a judge with {what} {found or 'all'}, wanted {wanted or 'all'}; name "
+                "another judge, or leave --start out"
+            )
+    rank = read_spec(place.start).rank
+    return replace(options, rank=rank, layers=made.layers, start=judge_sha256(place.start))
 
 
 async def train_judge(
@@ -81,14 +107,16 @@ async def train_judge(
     *,
     limit: int | None,
     precision: float = PRECISION,
+    making: Counted,
     begun: Callable[[Sets, JudgeLearner], None],
     told: Callable[[StepReport], None],
-    scoring: Callable[[int, int], None],
+    scoring: Counted,
 ) -> tuple[JudgeFile, Gate | None]:
     """Trains, then chooses thresholds on the questions kept apart; goes on where it was broken off.
 
     Args:
         limit: examples to learn from at most; None = all.
+        making: called with (done, all) of the examples.
         begun: called with the examples before the first step.
         told: called after every step.
         scoring: called with (done, all) of the answers scored for the thresholds.
@@ -102,7 +130,7 @@ async def train_judge(
     require_learnable(labeled, ", ".join(map(str, paths)))
     rules = Judge()
     try:
-        sets = await split_sets(labeled, bare, rules, seed=options.seed, limit=limit)
+        sets = await split_sets(labeled, bare, rules, seed=options.seed, limit=limit, told=making)
         features = None
         if any(case.problem.domain == "qa" for case in labeled):
             features = await learn_features(
@@ -110,11 +138,12 @@ async def train_judge(
             )
     finally:
         await rules.aclose()
+    known = _known(place.start) if place.start is not None else frozenset()
+    sets = _unlearned(sets, known)
     cases = [graded.case for graded in sets.learn]
     require_learnable(cases, "the examples to learn from")
-    spec = AdapterSpec(rank=options.rank, alpha=2 * options.rank)
     root = place.folder / "checkpoints"
-    learner = JudgeLearner(_new_policy(place, spec, options), cases, options, root)
+    learner = JudgeLearner(_new_policy(place, options), cases, options, root)
     begun(sets, learner)
     metrics = JsonLines(place.folder / "metrics.jsonl")
     done = [row for row in metrics.rows("step", missing_ok=True) if row["step"] <= learner.step]
@@ -129,11 +158,14 @@ async def train_judge(
     made = JudgeFile(
         base=place.base,
         layers=options.layers,
+        start=options.start,
         seed=options.seed,
         examples=sets.counts,
         data_sha256=cases_sha256(cases),
     )
-    write_text(place.folder / QUESTIONS, "".join(f"{key}\n" for key in _digests(cases)))
+    write_text(
+        place.folder / QUESTIONS, "".join(f"{key}\n" for key in sorted(known | {*_digests(cases)}))
+    )
     del learner  # its weights make room for the adapter as it was kept, in half precision
     scorer = LabelScorer.load(
         place.weights, place.folder, layers=options.layers, device=place.device
@@ -161,10 +193,17 @@ def keep_features(folder: Path, model: FeatureModel | None) -> None:
         (folder / FEATURES_FILE).unlink(missing_ok=True)
 
 
-def _new_policy(place: Place, spec: AdapterSpec, options: LearnOptions) -> Policy:
+def _unlearned(sets: Sets, known: frozenset[str]) -> Sets:
+    """Without those answers to choose thresholds on whose questions an earlier training has learned from."""
+    kept = tuple(g for g in sets.calibrate if not known & {*_digests([g.case])})
+    counts = {**sets.counts, "calibrated on": len(kept)}
+    return replace(sets, calibrate=kept, counts=counts)
+
+
+def _new_policy(place: Place, options: LearnOptions) -> Policy:
     return load_policy(
         place.weights,
-        adapter=spec,
+        adapter=place.start or AdapterSpec(rank=options.rank, alpha=2 * options.rank),
         name=place.base,
         device=place.device,
         dtype="auto",
@@ -195,7 +234,7 @@ async def train_features(
 
 
 async def calibrate_on_rows(
-    place: Place, paths: Sequence[Path], *, precision: float, scoring: Callable[[int, int], None]
+    place: Place, paths: Sequence[Path], *, precision: float, scoring: Counted
 ) -> JudgeFile:
     """New thresholds for the judge in a folder.
 
@@ -242,7 +281,7 @@ async def calibrate_endpoint(
     *,
     precision: float,
     seed: int,
-    scoring: Callable[[int, int], None],
+    scoring: Counted,
 ) -> JudgeFile:
     """Thresholds for a model behind an endpoint, in a folder of their own.
 
@@ -306,11 +345,15 @@ def learned_questions(folder: Path, cases: Sequence[Case]) -> int:
     Raises:
         ModelError: the folder does not say.
     """
+    return len(_known(folder) & {*_digests(cases)})
+
+
+def _known(folder: Path) -> frozenset[str]:
+    """Digests of the questions that the judge in a folder has learned from."""
     try:
-        known = set((folder / QUESTIONS).read_text(encoding="utf-8").split())
+        return frozenset((folder / QUESTIONS).read_text(encoding="utf-8").split())
     except (OSError, ValueError) as error:
         raise ModelError(f"{folder / QUESTIONS}: {error}; train the judge anew") from None
-    return len(set(_digests(cases)) & known)
 
 
 def _refuse_learned(folder: Path, labeled: Sequence[Case], where: str) -> None:
@@ -347,7 +390,7 @@ def _calibrated(
 def scored_rows(
     graded: Sequence[Graded],
     log_odds_of: Callable[[Sequence[tuple[Problem, str]]], Sequence[float]],
-    scoring: Callable[[int, int], None] = lambda _done, _of: None,
+    scoring: Counted = lambda _done, _of: None,
 ) -> list[Scored]:
     """Every row with the rules' word; those that are open with log-odds.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,6 +44,10 @@ MOST_CALIBRATED = 800
 """Answers that the judge must score to choose thresholds; more are sampled."""
 MOST_MADE = 600
 """The same of wrong answers that are made of the questions kept apart."""
+
+
+Counted = Callable[[int, int], None]
+"""Is told how many of how many are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +156,20 @@ def is_for_calibration(case: Case, seed: int) -> bool:
 
 
 async def split_sets(
-    labeled: Sequence[Case], bare: Sequence[Case], rules: Judge, *, seed: int, limit: int | None
+    labeled: Sequence[Case],
+    bare: Sequence[Case],
+    rules: Judge,
+    *,
+    seed: int,
+    limit: int | None,
+    told: Counted = lambda _done, _of: None,
 ) -> Sets:
     """Balanced examples to learn from, and those to calibrate on.
 
     Args:
         bare: see :func:`read_training_rows`.
         limit: examples to learn from at most; None = all.
+        told: called with (made, wanted) of the examples to learn from.
     Raises:
         DataError: too few rows or one label alone.
     """
@@ -173,7 +184,7 @@ async def split_sets(
     have_labels = {case.problem.domain for case in rows}
     without = [case for case in sides[True] if case.problem.domain not in have_labels]
     made = _made(sides[False], seed)
-    draw = _Draw([*people[False], *replies, *made], rules, random.Random(seed))
+    draw = _Draw([*people[False], *replies, *made], rules, random.Random(seed), told)
     chosen = await draw.balanced(limit)
     also = _some(_made(without, seed + 1), seed)
     calibrate = _sampled(await graded_by_rules([*people[True], *also], rules), random.Random(seed))
@@ -222,8 +233,10 @@ async def graded_by_rules(cases: Sequence[Case], rules: Judge) -> list[Graded]:
 class _Draw:
     """Examples drawn source by source, each graded only when its turn comes."""
 
-    def __init__(self, cases: Sequence[Case], rules: Judge, rng: random.Random) -> None:
-        self._rules, self._rng = rules, rng
+    def __init__(
+        self, cases: Sequence[Case], rules: Judge, rng: random.Random, told: Counted
+    ) -> None:
+        self._rules, self._rng, self._told, self._most = rules, rng, told, 0
         questions = sorted({question_key(case) for case in cases})
         place = {key: at for at, key in enumerate(rng.sample(questions, len(questions)))}
         sides: dict[tuple[str, bool], list[Case]] = {}
@@ -239,6 +252,7 @@ class _Draw:
         active = sorted({group for group, _ in self._waiting})
         taken: Counter[str] = Counter()
         pairs = sum(map(len, self._waiting.values())) if limit is None else limit // 2
+        self._most = min(2 * pairs, sum(map(len, self._waiting.values())))
         while active and (left := pairs - taken.total()) > 0:
             made = max(1, sum(group.startswith("made") for group in active))
             weights = {group: 1 if group.startswith("made") else made for group in active}
@@ -260,6 +274,8 @@ class _Draw:
             (graded,) = await graded_by_rules([waiting.popleft()], self._rules)
             if _teaches(graded, self._rng):
                 chosen.append(graded)
+                made = sum(map(len, self._chosen.values()))
+                self._told(min(made, self._most), self._most)
         return len(chosen)
 
 

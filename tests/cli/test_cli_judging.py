@@ -6,8 +6,9 @@ import pytest
 from called_verbs import Verbs
 
 from labeled_rows import rows
-from llm_as_judge.judge.judge_file import read_judge_file
+from llm_as_judge.judge.judge_file import judge_sha256, read_judge_file
 from llm_as_judge.judge.parts import HOLDING
+from llm_as_judge.policy.adapter import read_spec
 from llm_as_judge.training.judge.rows import read_training_rows
 
 
@@ -34,6 +35,19 @@ def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
     assert "step 1/" not in err, "what was done is not done again"
 
     others = rows(folder / "others.jsonl", 1000, 50)
+    onward = (*train[:3], str(others), "--out", "next", "--limit", "40", "--start")
+    shape = ("--device", "cpu", "--model", str(tiny_weights))
+    code, _, err = verb(*onward, "mine", *shape)
+    assert code == 0, err
+    assert read_judge_file(folder / "next").start == judge_sha256(folder / "mine")
+    assert read_spec(folder / "next").rank == 2, "of the judge that it went on from"
+    first, both = (
+        (folder / name / "questions.txt").read_text().split() for name in ("mine", "next")
+    )
+    assert set(first) < set(both)
+    assert "nothing/judge.json: cannot be read" in verb.refused(*onward, "nothing", *shape)
+    assert "a judge with base model" in verb.refused(*onward, "shipped", *shape)
+
     calibrate = ("judge", "calibrate", "--judge", "mine", "--device", "cpu", "--labeled")
     code, _, err = verb(*calibrate, str(others), "--precision", "0.6")
     assert code == 0, err

@@ -21,16 +21,15 @@ from llm_as_judge.judge.feature_model import FeatureModel
 from llm_as_judge.judge.judge_file import JudgeFile, read_judge_file
 from llm_as_judge.judge.kinds import scoring_folder
 from llm_as_judge.judge.scoring import ScoringOptions
-from llm_as_judge.training.judge.example_files import EXAMPLES, HELD_OUT, write_examples
-from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
-from llm_as_judge.training.judge.making import (
+from llm_as_judge.training.judge.calibrating import (
     Place,
     calibrate_again,
     calibrate_endpoint,
     calibrate_on_rows,
-    train_features,
-    train_judge,
 )
+from llm_as_judge.training.judge.example_files import EXAMPLES, HELD_OUT, write_examples
+from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
+from llm_as_judge.training.judge.making import train_features, train_judge
 from llm_as_judge.training.judge.rows import Graded, Sets, source_name
 from llm_as_judge.views.console import console, note, say
 from llm_as_judge.views.progress import Progress

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -13,6 +14,7 @@ from evaluation_values import DOWN, OK, WRONG, problem, rollout
 
 from llm_as_judge.assembly import program_options
 from llm_as_judge.config import Config
+from llm_as_judge.config.reading import config_file
 from llm_as_judge.data.selection import EvaluatedSet
 from llm_as_judge.errors import ConfigError, DataError, ModelError, OutputError
 from llm_as_judge.evaluation import regrade as regrading
@@ -160,6 +162,17 @@ async def test_what_a_judge_model_used_is_billed_even_if_it_is_stopped(
     assert new.ledger().total.tokens == 8 * new.ledger().total.attempts
 
 
+@pytest.mark.parametrize("named", ["shipped", "mine"])
+def test_a_trained_judge_may_grade_again(
+    record: EvaluationRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(config_file("judge/judge.json").parent, tmp_path / "mine")
+    config = plan_regrade(record, tmp_path, "y", named).config
+    assert (config.judge.kind, config.judge.model, config.calls.mode) == ("scoring", "none", "off")
+    assert config.judge.options == ({} if named == "shipped" else {"adapter": "mine"})
+
+
 def test_what_decides_the_verdicts_decides_the_folder(
     record: EvaluationRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +182,7 @@ def test_what_decides_the_verdicts_decides_the_folder(
     first = folder()
     assert folder() == folder("none") == first != record.plan.hash
     assert folder("scripted") != first
+    assert folder("shipped") not in (first, folder("scripted"))
     record.add(rollout(ROWS[0], OK, None))
     assert folder() == first  # a verdict of before is no part of it
     record.add(rollout(ROWS[0], replace(OK, answer="5"), WRONG))

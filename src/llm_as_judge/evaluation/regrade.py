@@ -19,7 +19,9 @@ from llm_as_judge.evaluation.records import EvaluationRecord, Plan, code_digest
 from llm_as_judge.files import exclusive
 from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.judge_file import JUDGE_FILE
 from llm_as_judge.judge.kinds import rules_alone
+from llm_as_judge.judge.scoring import SHIPPED
 from llm_as_judge.llm.billing import metered
 from llm_as_judge.rollout.environment import grade_runs
 from llm_as_judge.rollout.line import OUR_FAULT
@@ -51,7 +53,7 @@ class Regrade:
 
 
 def plan_regrade(
-    record: EvaluationRecord, folder: Path, name: str, judge_model: str | None = None
+    record: EvaluationRecord, folder: Path, name: str, other: str | None = None
 ) -> Regrade:
     """What is to be graded again, under ``FOLDER/NAME/HASH``; nothing is opened or written.
 
@@ -60,7 +62,8 @@ def plan_regrade(
 
     Args:
         record: with the executions.
-        judge_model: instead of the record's own; ``none`` = rules only.
+        other: judge instead of the record's own: a model, the folder of a trained judge, ``shipped``, or ``none`` =
+            rules only.
     Raises:
         ConfigError: no such judge, or the name is that of ``record``.
         DataError: the record holds no execution.
@@ -70,11 +73,8 @@ def plan_regrade(
             f"--name {name!r}: is the name of the results that are graded again; give another one"
         )
     config = record.config
-    if judge_model is not None and not _judges_already(config.judge, judge_model):
-        if judge_model == "none":
-            judge = config.judge.with_rules_alone()
-        else:
-            judge = config.judge.model_copy(update={"model": judge_model})
+    judge = config.judge if other is None else _judge_named(config.judge, other)
+    if judge != config.judge:
         # a recording of the evaluation has nothing that this judge said
         calls = config.calls.model_copy(update={"mode": "off"})
         config = config.model_copy(update={"judge": judge, "calls": calls})
@@ -101,8 +101,13 @@ def plan_regrade(
     return Regrade(executions, plan, config, folder / plan.name / plan.hash)
 
 
-def _judges_already(judge: JudgeConfig, model: str) -> bool:
-    return judge.model == model and (model != "none" or rules_alone(judge))
+def _judge_named(judge: JudgeConfig, name: str) -> JudgeConfig:
+    if name == "none":
+        return judge if rules_alone(judge) else judge.with_rules_alone()
+    if Path(name) == SHIPPED or (Path(name) / JUDGE_FILE).is_file():
+        options = {} if Path(name) == SHIPPED else {"adapter": name}
+        return judge.model_copy(update={"kind": "scoring", "model": "none", "options": options})
+    return judge.model_copy(update={"model": name})
 
 
 async def regrade(

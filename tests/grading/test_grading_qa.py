@@ -227,3 +227,21 @@ async def test_a_choice_is_no_answer_but_that_of_the_question_without_a_gold_in_
 ) -> None:
     problem = Problem("q/1", "qa", "qa", question, ("charm",))
     assert (await rules.grade(problem, answer)).rule == rule
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        ("Not in Lyon, as many say, but in Paris.", "qa.sentence"),
+        ("It was not Lyon. It was Paris.", "qa.sentence"),
+        ("Not Paris, but Lyon.", "extract.negated"),
+        ("It is not Lyon or Paris.", "extract.negated"),
+        ("Never Lyon.", "extract.negated"),
+    ],
+)
+async def test_a_denial_is_wrong_unless_another_is_denied_before_the_gold(
+    rules: Judge, answer: str, rule: str
+) -> None:
+    verdict = await rules.grade(qa("Paris"), answer)
+    assert verdict.rule == rule
+    assert verdict.correct is (None if rule == "qa.sentence" else False)

@@ -154,7 +154,7 @@ def _no_single_answer(text: str, problem: Problem) -> str | None:
     """A denial, a choice left open, or a list of short lines, where no gold is one."""
     golds = problem.answers
     if _DENIED.match(text) and not any(_DENIED.match(gold) for gold in golds):
-        return "extract.negated"
+        return None if _denies_another(text, golds) else "extract.negated"
     short = len(text.split()) <= 12
     unquoted = _without_quoted_choices(text, problem)
     if short and _OPEN_CHOICE.search(unquoted) and not any(_OPEN_CHOICE.search(g) for g in golds):
@@ -165,6 +165,17 @@ def _no_single_answer(text: str, problem: Problem) -> str | None:
     if len(lines) > 1 and not is_object(text) and all(len(line.split()) <= 5 for line in lines):
         return "extract.several"
     return None
+
+
+_DENIED_PART = re.compile(r"[,;:.]\s|\bbut\b", re.IGNORECASE)
+
+
+def _denies_another(text: str, golds: tuple[str, ...]) -> bool:
+    """"Not in Mora, but in Venn": what is denied is no gold, and a gold comes after it."""
+    denied, *rest = _DENIED_PART.split(text, maxsplit=1)
+    return not any(contains_words(denied, gold) for gold in golds) and any(
+        contains_words(after, gold) for after in rest for gold in golds
+    )
 
 
 _CHOICE_BETWEEN = re.compile(r"\b(\w+) or (\w+)\b", re.IGNORECASE)

@@ -276,6 +276,29 @@ def test_the_question_says_in_which_unit_and_to_which_digits(
     assert verdict(gold, answer, question) is correct
 
 
+@pytest.mark.parametrize(
+    ("gold", "answer", "question", "correct"),
+    [
+        ("Three crates were lost.", "Three crates arrived safely.", "What happened?", OPEN),
+        ("Five units were returned", "Five units were never returned", "What happened?", OPEN),
+        ("One crate was missing from the delivery.", "1", "What does it say?", OPEN),
+        ("One crate was missing.", "1", "How many crates were missing?", RIGHT),
+        ("2 years from purchase", "2 years from delivery", "How long is it?", OPEN),
+        ("12 Mill Street", "12", "Where is it?", OPEN),
+        ("12 Mill Street", "13 Mill Street", "Where is it?", WRONG),
+        ("7 Up", "7", "Which drink?", OPEN),
+        ("0042", "42", "Which account?", OPEN),
+        ("0042", "It is 0042.", "Which account?", RIGHT),
+        ("72 clips", "72", "How many?", RIGHT),
+        ("12", "12 years old", "How old is she?", RIGHT),
+    ],
+)
+def test_equal_numbers_are_right_only_if_they_are_all_that_is_said(
+    gold: str, answer: str, question: str, correct: bool | None
+) -> None:
+    assert verdict(gold, answer, question) is correct
+
+
 def test_the_owner_of_a_row_decides_tolerance_unit_and_kind() -> None:
     near = AnswerSpec(tolerance=0.5)
     assert verdict("20", "20.4", spec=near) is RIGHT

@@ -171,7 +171,7 @@ _DENIED_PART = re.compile(r"[,;:.]\s|\bbut\b", re.IGNORECASE)
 
 
 def _denies_another(text: str, golds: tuple[str, ...]) -> bool:
-    """"Not in Mora, but in Venn": what is denied is no gold, and a gold comes after it."""
+    """ "Not in Mora, but in Venn": what is denied is no gold, and a gold comes after it."""
     denied, *rest = _DENIED_PART.split(text, maxsplit=1)
     return not any(contains_words(denied, gold) for gold in golds) and any(
         contains_words(after, gold) for after in rest for gold in golds

@@ -348,11 +348,8 @@ def _number(gold: str, candidate: str, asked: Asked) -> Comparison | None:
         said = _with_unit(said, asked.spec.unit) if wanted.unit or wanted.percent else said
     correct, rule, why = compare_numbers(wanted, said, asked.question, asked.spec)
     kind = asked.spec.kind or kind_of(wanted if wanted.unit or wanted.percent else said)
-    remarked = said.remark and not wanted.remark and not _of_words(said.remark, asked.question)
-    if correct and remarked:
-        return Comparison(None, kind, "number.remark", f"{said.remark!r} stands behind the number")
-    if correct and (thing := _uncounted(wanted, said, asked.question)):
-        return Comparison(None, kind, "number.thing", f"{thing!r} is no word of the question")
+    if correct and (doubt := _told_besides(wanted, said, gold, candidate, asked.question)):
+        return Comparison(None, kind, *doubt)
     return Comparison(correct, kind, rule, why)
 
 
@@ -385,11 +382,21 @@ def _with_unit(number: Quantity, unit: str) -> Quantity:
     return parse_number(f"{number.value} {unit}") or number
 
 
-def _uncounted(gold: Quantity, said: Quantity, question: str) -> str | None:
-    """The thing that is counted, where neither the question nor the gold names it: "4 crashes" of "4"."""
-    if not said.unit or gold.unit or said.units:
-        return None
-    return said.unit if new_words(said.thing, question) else None
+def _told_besides(
+    gold: Quantity, said: Quantity, gold_text: str, text: str, question: str
+) -> tuple[str, str] | None:
+    """(rule, why) where equal numbers are not the whole of what the two say."""
+    if said.remark and not _of_words(said.remark, f"{question} {gold.remark}"):
+        return "number.remark", f"{said.remark!r} stands behind the number"
+    if gold.remark and not _of_words(gold.remark, f"{question} {text}"):
+        return "number.remark", f"{gold.remark!r} stands behind the gold's number"
+    if not said.units and not gold.unit and said.unit and new_words(said.thing, question):
+        return "number.thing", f"{said.thing!r} is no word of the question"
+    if gold.unit[:1].isupper() and not gold.units and new_words(gold.unit, text):
+        return "number.name", f"the gold is a name: {gold.unit!r} stands behind its number"
+    if re.fullmatch(r"0\d+", gold_text) and gold_text not in text:
+        return "number.digits", "a gold that begins with 0 is no amount"
+    return None
 
 
 def _year(wanted: Quantity, gold: str, candidate: str, asked: Asked) -> Comparison | None:

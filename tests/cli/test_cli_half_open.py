@@ -95,7 +95,7 @@ def test_half_open_is_half_right_and_no_difference_rests_on_it(
         "p at most (Holm) 1.000",
         f"open answers: half 6 (own_task_qa 6). {REACH} What to do: {POINTER}",
         (
-            "perfect: Open answers on 6 problems count as not right; whatever they are, the difference is +0.0 to +50.0 "
+            "perfect: open answers on 6 problems count as not right; whatever they are, the difference is +0.0 to +50.0 "
             "points, p at most 1.000."
         ),
     )

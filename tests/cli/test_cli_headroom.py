@@ -64,7 +64,7 @@ def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> 
     assert (
         "Hardly a row is right under the best fixed program" in out
     )  # the scripted executor is never right
-    assert "next   no program was right on any row: read a reply first" in out
+    assert "next   no program was right on any row. Read some replies" in out
     assert "training.warm_start" not in out
     assert "There is nothing to learn for each problem" in out
     assert verb("headroom", "results/headroom/bank", *PLAIN)[0] == 0

@@ -16,6 +16,7 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.compare import (
     compare,
     headroom_of,
+    headroom_rows,
     pareto_front,
 )
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems
@@ -164,3 +165,34 @@ def test_problems_that_miss_a_draw_are_left_out_of_the_audit_while_they_are_few(
     assert room is not None
     assert (room.problems, room.draws) == (problems, draws)
     assert (room.interaction is None) is (draws == 1)
+
+
+def test_rows_that_all_failed_are_told_from_other_rows(tmp_path: Path) -> None:
+    good, dead = system(tmp_path, "good", "yyn", 50), system(tmp_path, "dead", "---", 50)
+    assert dead.failed.startswith("not known (")  # figures alone keep no reason
+    with pytest.raises(DataError) as caught:
+        compare([good, replace(dead, failed="the endpoint is down")], good)
+    said = "dead: all rollouts on its 3 problems failed; the first: the endpoint is down. Mend this"
+    assert str(caught.value).startswith(said)
+
+
+def test_with_open_answers_a_line_gives_the_interval_and_the_p_of_whatever_they_are(
+    tmp_path: Path,
+) -> None:
+    first, second = (
+        system(tmp_path, "a", "y" * 9 + "?", 50),
+        system(tmp_path, "b", "n" * 9 + "y", 50),
+    )
+    (pair,) = compare([first, second], second)
+    assert pair.figures.startswith(
+        "+80 points, wins : losses 9 : 1; open answers on 1 problems count"
+    )
+    assert f"p at most {pair.p_most:.3f}, 95 % interval [" in pair.figures
+    assert " p = " not in pair.figures
+
+
+def test_headroom_counts_the_runs_that_its_figures_are_of(tmp_path: Path) -> None:
+    wide = [system(tmp_path, name, "yyny?nyyyy", 50) for name in ("a", "b")]
+    narrow = system(tmp_path, "c", "y?", 50)
+    taken, ids = headroom_rows([*wide, narrow])
+    assert (taken, len(ids)) == (wide, 10)

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from listed_system import ROWS, Listed, begun, evaluated, rows_in, settings
+from listed_system import QA, ROWS, Listed, begun, evaluated, rows_in, settings
+from written_results import row, written
 
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import DataError
-from llm_as_judge.evaluation.layout import read_results, run_folder
+from llm_as_judge.evaluation.layout import read_full, read_results, run_folder
 from llm_as_judge.evaluation.results import results_of, write_results
 from llm_as_judge.evaluation.system_results import read_systems
 
@@ -127,6 +128,14 @@ def test_a_missing_results_file_says_which_command_writes_it(tmp_path: Path) -> 
         read_results(tmp_path / "x.json")
 
 
+def test_a_results_file_without_its_folder_says_that_it_belongs_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "cot_results.json"
+    whole = written(tmp_path, "cot", [row(0, [True], 9)]) / "full.json"
+    path.write_text(json.dumps({**json.loads(whole.read_text()), "run": "gone/hash"}))
+    with pytest.raises(DataError, match=r"its folder .*gone/hash is not there: .* copy both"):
+        read_full(path)
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -150,3 +159,11 @@ def test_a_broken_results_file_is_a_data_error_that_names_it(
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"x_results\.json: "):
         read_results(path)
+
+
+async def test_a_result_that_failed_on_every_row_knows_its_first_failure(place: Path) -> None:
+    everything = Listed(fails=[one.id for one in (*ROWS, *QA)])
+    record = await evaluated(settings(place), everything)
+    path = write_results(record, place / "results" / "evaluation")
+    (dead,) = read_systems([path])
+    assert (dead.right, dead.failed) == ({}, "the endpoint is down")

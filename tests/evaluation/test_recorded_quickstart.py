@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from importlib import resources
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from llm_as_judge.data.quickstart import SIZES
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.compare import compare
 from llm_as_judge.evaluation.pages import changes
+from llm_as_judge.evaluation.quickstart import right_of
 from llm_as_judge.evaluation.recorded_quickstart import (
     FILE,
     RECORDED,
@@ -24,6 +26,14 @@ from llm_as_judge.evaluation.recorded_quickstart import (
 from llm_as_judge.evaluation.system_results import read_systems
 
 README = Path(__file__).parents[2] / "README.md"
+DOCS = README.parent / "docs"
+COLUMN = {
+    "best fixed programs": "best_fixed",
+    "untrained policy": "untrained",
+    "warm-started: the form": "warm_started",
+    "**ten GRPO steps later**": "trained",
+}
+"""Rows of the page's table."""
 ROWS = sum(sizes["test"] for sizes in SIZES.values())
 
 
@@ -48,14 +58,25 @@ def test_todays_rules_show_of_the_shipped_run_what_the_readme_says(tmp_path: Pat
     assert (len(changed.won), len(changed.lost)) == (pair.only_other, pair.only_reference)
     kinds = {one.dataset for one in changed.won}
     assert {one.dataset for one in changed.won[: len(kinds)]} == kinds  # they take turns
-    right = {name: round(sum(system.correct.values())) for name, system in found.items()}
-    assert max(right["warm_started"], right["best_fixed"]) < right["trained"]
+    right = {name: right_of(one).removesuffix(f" of {ROWS}") for name, one in found.items()}
+    assert right["trained"].isdecimal()  # else "45" alone would be a bound
     dear = found["trained"].mean_tokens / found["best_fixed"].mean_tokens
     assert (
         f"{ROWS} held-out rows: {right['untrained']} right untrained, {right['warm_started']} after the warm start, "
         f"{right['trained']} after ten GRPO steps. Best fixed programs: {right['best_fixed']}, "
         f"for {1 / dear:.1f} times the executor tokens."
     ) in " ".join(README.read_text().split())
+    page = (DOCS / "results" / "quickstart.md").read_text()
+    for label, name in COLUMN.items():
+        assert f"| {label} | {right[name] if name != 'trained' else f'**{right[name]}**'} |" in page
+    for label, name in (("warm-started", "warm_started"), ("best fixed programs", "best_fixed")):
+        pair = compare([found["trained"], found[name]], found[name])[0]
+        low, high = (f"{100 * end:.0f}" for end in (pair.low, pair.high))
+        assert f"| - {label}, points | {100 * pair.difference:+.0f} [{low}, {high}] |" in page
+        assert f"| won : lost | {pair.only_other} : {pair.only_reference} |" in page
+    start = right["warm_started"].replace(" to ", "-")
+    for text in ((DOCS / "TRAINING.md").read_text(), (DOCS.parent / "CHANGELOG.md").read_text()):
+        assert re.search(rf"{start}, \S+, \S+ -> {right['trained']}, ", text)
 
 
 @pytest.mark.parametrize(

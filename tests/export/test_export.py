@@ -12,7 +12,7 @@ import yaml
 from transformers import AutoModelForCausalLM
 
 from llm_as_judge.accuracy import Accuracy
-from llm_as_judge.config import Config
+from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import DataError, ModelError, OutputError
 from llm_as_judge.export.card import model_card
 from llm_as_judge.export.programs import best_programs, write_programs
@@ -225,6 +225,10 @@ def test_the_card_names_the_base_models_place_and_license(tmp_path: Path) -> Non
     assert head["base_model"] == "Qwen/Qwen2.5-7B-Instruct"
     assert head["license"] == "apache-2.0"
     assert "after 1 GRPO step with" in card
+    assert f"| judge | {Config().judge.label} |" in card
+    scoring = load_config("quickstart")  # judge.model is none, the judge is not
+    (tmp_path / "config.yaml").write_text(scoring.model_dump_json())
+    assert "| judge | scoring |" in model_card(tmp_path, {})[1]["README.md"]
 
 
 @pytest.mark.parametrize("state", [None, "{", "[]", '{"step": 1}'])

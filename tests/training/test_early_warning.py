@@ -73,6 +73,14 @@ def test_a_warning_names_settings_that_exist(name: str, steps: list[dict[str, fl
     assert set(settings) <= known
 
 
+@pytest.mark.parametrize("name", ["zero_variance", "entropy", "distinct_programs"])
+def test_a_floor_of_half_the_first_entropy_is_advised_where_a_run_has_none(name: str) -> None:
+    floored = [{**step, "update/entropy_bonus": 0.0} for step in ALARMS[name]]
+    assert "training.entropy_floor to half of" in early_warnings(ALARMS[name])[name]
+    assert "(0.2)" in early_warnings(ALARMS[name])[name]  # it began at 0.4
+    assert "entropy_floor" not in early_warnings(floored)[name]
+
+
 @pytest.mark.parametrize("steps", [0, 1, 2])
 def test_too_little_is_no_sign(steps: int) -> None:
     bad = {key: value for rows in ALARMS.values() for key, value in rows[-1].items()}

@@ -15,6 +15,7 @@ from llm_as_judge.views.live import (
     step_line,
     step_table,
 )
+from llm_as_judge.views.report.results import results_view
 
 STEP = {"step": 3, "accuracy/all": 0.5, "reward/mean": -1.25, "executor/tokens": 120.4}
 
@@ -96,6 +97,13 @@ def test_a_set_whose_answers_are_all_open_says_how_far_its_accuracy_could_reach(
     assert rows["graded"].split("│")[2].strip() == "10"
 
 
+def test_the_mix_beside_sets_is_called_what_it_is() -> None:
+    beside, alone = results("gsm8k", "mixed", accuracy=0.2), results("mixed", accuracy=0.2)
+    named = [row[0] for row in results_view({"a": beside}).rows]
+    assert named[:3] == ["gsm8k", "mixed (test mix, not in overall)", "overall"]
+    assert results_view({"a": alone}).rows[0][0] == "mixed"
+
+
 def test_a_few_problems_are_told_to_show_little_and_many_are_not() -> None:
     before, after = results("gsm8k", accuracy=0.2), results("gsm8k", accuracy=0.4)
     assert smallness({"before": before, "after": after}) == ""  # how many is not known
@@ -120,3 +128,5 @@ def test_the_line_of_a_step_has_seconds_right_and_cost() -> None:
         "step 2 of 5: 41 s, right 50%, valid 97%, reward +1.20, cost 1,234 written tokens, $0.0123"
     )
     assert step_line(1, 5, {"ledger/cost": 9.0, "ledger/cost_usd": 0.0}).endswith(" tokens")
+    kept = step_line(1, 5, {"executor/tokens": 113.0, "ledger/cost": 0.0})
+    assert kept == "step 1 of 5: no new replies to pay"

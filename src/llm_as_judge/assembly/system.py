@@ -62,7 +62,7 @@ class System:
             "policy_device": str(self.policy.device),
             "sampling_backend": config.sampling.backend,
             "executor": self.bench.executor.name,
-            "judge": config.judge.model,
+            "judge": config.judge.label,
             "calls": config.calls.mode,
             "judge_fingerprint": self.bench.judge.fingerprint,
             "isolation": to_json(self.bench.work.isolation),

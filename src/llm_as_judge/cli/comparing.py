@@ -56,7 +56,11 @@ def compare(
         console.print()
     show_table("Accuracy, % [95 % interval]", *_accuracy_rows(systems, front, markdown), markdown)
     if apart:
-        say(f"no problem that {reference.name} has answered, too: {', '.join(apart)}; not tested")
+        why = [f" {c.name}: all failed; the first: {c.failed}." for c in systems if c.failed]
+        names = ", ".join(apart)
+        say(
+            f"no problem that {reference.name} has answered, too: {names}; not tested.{''.join(why)}"
+        )
     for part, tested_in in (
         ("", pairs),
         *((f", {name}", found) for name, found in of_domain.items()),

@@ -15,7 +15,7 @@ from llm_as_judge.data.files import own_problems
 from llm_as_judge.data.rows import TABLES
 from llm_as_judge.data.selection import problem_file, without_test_rows
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.evaluation.compare import headroom_of
+from llm_as_judge.evaluation.compare import headroom_of, headroom_rows
 from llm_as_judge.evaluation.layout import full_files
 from llm_as_judge.evaluation.search.audit import FEW_ROWS, TOO_FEW, TRAIN, audited
 from llm_as_judge.evaluation.search.choices import not_graded_by_set
@@ -58,8 +58,8 @@ def headroom(
     told, any_right = run_search(settings, out, out / "bank", problems, taking, options)
     if not any_right:
         say(
-            "next   no program was right on any row: read a reply first, with llm-as-judge evaluate --policy direct, "
-            "then report"
+            "next   no program was right on any row. Read some replies before you train: llm-as-judge evaluate "
+            "--policy direct --limit 5 keeps them in results/evaluation/direct/HASH/runs.jsonl"
         )
     elif told.answer in (TRAIN, TOO_FEW) and settings.data.train_file.is_file():
         say(
@@ -70,7 +70,7 @@ def headroom(
 
 def _of_folder(folder: Path, settings: Config) -> None:
     """The audit of what is there; nobody is asked."""
-
+    apart: list[str] = []
     if is_bank(folder):
         bank = Bank(folder)
         if line := older_verdicts(folder, grading_version(folder)):
@@ -83,11 +83,17 @@ def _of_folder(folder: Path, settings: Config) -> None:
     elif files := sorted(folder.glob("*_results.json")) or full_files(folder, "*/*"):
         systems = read_systems(files)
         room = headroom_of(systems)
-        open_ = Counter[str]()
-        for system in systems:
-            open_.update(system.open)
+        taken, ids = headroom_rows(systems)
+        runs = [
+            (one.datasets[id_], verdict)
+            for one in taken
+            for id_ in ids
+            for verdict in one.verdicts[id_]
+        ]
+        open_ = Counter(name for name, verdict in runs if verdict is None)
+        apart = [one.name for one in systems if one not in taken]
         reach = headroom_of(systems, open_right=True) if open_ else None
-        left = open_runs(open_, sum(len(runs) for s in systems for runs in s.verdicts.values()))
+        left = open_runs(open_, len(runs))
         one_for = "everything"
     else:
         raise DataError(f"{folder}: neither a bank nor results of evaluate (*_results.json)")
@@ -99,7 +105,10 @@ def _of_folder(folder: Path, settings: Config) -> None:
         figures += [verdict] if room.interaction is None else []  # else it draws a conclusion
         verdict = few
     say(verdict, "bold")
-    say(f"{room.problems} problems, {room.programs} programs, {room.draws} draws")
+    without = (
+        f"; left out, with fewer problems or more failures: {', '.join(apart)}" if apart else ""
+    )
+    say(f"{room.problems} problems, {room.programs} programs, {room.draws} draws{without}")
     could = room.if_open_right(reach, one_for) if reach is not None else ""
     for line in filter(None, [*figures, left, could]):
         say(line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from llm_as_judge.evaluation.compare import Comparison, p_text
+from llm_as_judge.evaluation.compare import Comparison
 from llm_as_judge.evaluation.quickstart import Outcome, right_of
 from llm_as_judge.views.console import say
 from llm_as_judge.views.open_answers import counted
@@ -55,13 +55,8 @@ def _verdicts(answers: int, judged: int, open_: int) -> str:
 
 def _difference(what: str, pair: Comparison) -> str:
 
-    open_ = f". {pair.open_words}" if pair.open else ""
     cost = "" if pair.token_ratio is None else f"; executor tokens x {pair.token_ratio:.2f}"
-    return (
-        f"{what}: {100 * pair.difference:+.0f} points [{100 * pair.low:+.0f}, {100 * pair.high:+.0f}] "
-        f"on {pair.problems} rows, only it right {pair.only_other}, only the other "
-        f"{pair.only_reference}, p {p_text(pair.p)}{cost}{open_}"
-    )
+    return f"{what}: on {pair.problems} rows {pair.figures}{cost}"
 
 
 def _comparisons(outcome: Outcome) -> dict[str, Comparison]:

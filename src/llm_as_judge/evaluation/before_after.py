@@ -79,7 +79,6 @@ def sentence(
     parts = [
         f"{_head(pair, names)}: {counts}; {pair.figures}.",
         f"{failed} more failed outside of their programs in one of the two." if failed else "",
-        f"{pair.open_words}." if pair.open else "",
         _cost(first, second, names),
         _do(pair, names, second.checkpoint),
     ]

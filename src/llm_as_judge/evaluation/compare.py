@@ -54,15 +54,19 @@ class Comparison:
 
     @property
     def figures(self) -> str:
-        """``+36 points [+22, +52], wins : losses 13 : 0, p < 0.001``"""
+        """``+36 points [+22, +52], wins : losses 13 : 0, p < 0.001``; where answers are open, interval and p are
+        those that hold whatever these are."""
         won = (
             f", wins : losses {self.only_other} : {self.only_reference}"
             if self.only_other is not None
             else ""
         )
-        p = p_text(self.p) if self.p < 0.001 else f"= {p_text(self.p)}"
         interval = f"[{100 * self.low:+.0f}, {100 * self.high:+.0f}]"
-        return f"{100 * self.difference:+.0f} points {interval}{won}, p {p}"
+        points = f"{100 * self.difference:+.0f} points"
+        if self.open:
+            return f"{points}{won}; {self.open_words}, 95 % interval {interval}"
+        p = f"{'' if self.p < 0.001 else '= '}{p_text(self.p)}"
+        return f"{points} {interval}{won}, p {p}"
 
     @property
     def open_words(self) -> str:
@@ -70,8 +74,9 @@ class Comparison:
         if not self.open:
             return ""
         return (
-            f"Open answers on {self.open} problems count as not right; whatever they are, the difference is "
-            f"{100 * self.least:+.1f} to {100 * self.most:+.1f} points, p at most {p_text(self.p_most)}"
+            f"open answers on {self.open} problems count as not right; whatever they are, the difference is "
+            f"{100 * self.least:+.1f} to {100 * self.most:+.1f} points, "
+            f"p {'' if self.p_most < 0.001 else 'at most '}{p_text(self.p_most)}"
         )
 
 
@@ -93,16 +98,27 @@ def compare(
     everyone = [other for other in systems if other is not reference]
     others = [other for other in everyone if _common(other, reference, domain)]
     if everyone and not others and domain is None:
-        raise DataError(
-            f"{', '.join(other.name for other in everyone)} and {reference.name}: no problem that both "
-            "have answered; evaluate both on the same rows (sets, --split, --limit, data.seed)"
-        )
+        raise DataError(_nothing_common([*everyone, reference]))
     pairs = [_compare(other, reference, domain) for other in others]
     adjusted = holm([pair.p for pair in pairs]), holm([pair.p_most for pair in pairs])
     return [
         replace(pair, p_holm=p, p_most_holm=most)
         for pair, p, most in zip(pairs, *adjusted, strict=True)
     ]
+
+
+def _nothing_common(systems: Sequence[SystemResults]) -> str:
+    """Why no two of them can be compared, and what to do."""
+    if dead := next((one for one in systems if one.datasets and not one.right), None):
+        return (
+            f"{dead.name}: all rollouts on its {len(dead.datasets)} problems failed; the first: {dead.failed}. Mend "
+            "this and give its evaluate command again, which tries them again"
+        )
+    *others, reference = (one.name for one in systems)
+    return (
+        f"{', '.join(others)} and {reference}: no problem that both have answered; evaluate both on the same rows "
+        "(sets, --split, --limit, data.seed)"
+    )
 
 
 def _common(other: SystemResults, reference: SystemResults, domain: str | None) -> list[str]:
@@ -217,8 +233,17 @@ def headroom_of(systems: Sequence[SystemResults], *, open_right: bool = False) -
     Args:
         open_right: open answers count as right.
     """
-    taking, common = _widest(systems)
+    taking, common = headroom_rows(systems)
     return headroom([_table(taking, common, open_right)]) if common else None
+
+
+def headroom_rows(systems: Sequence[SystemResults]) -> tuple[list[SystemResults], list[str]]:
+    """(systems, problems) that headroom is over. Problems of which a run is missing or failed are left
+    out, unless they are more than a fifth."""
+    taking, common = _widest(systems)
+    most = max((len(c.verdicts[id_]) for c in taking for id_ in common), default=0)
+    whole = [id_ for id_ in common if all(len(c.verdicts[id_]) == most for c in taking)]
+    return taking, whole if len(whole) >= _LEAST_WHOLE * len(common) else common
 
 
 _LEAST_WHOLE = 0.8
@@ -228,13 +253,9 @@ _LEAST_WHOLE = 0.8
 def _table(
     systems: Sequence[SystemResults], ids: Sequence[str], open_right: bool = False
 ) -> DomainTable:
-    """Verdicts of these systems, none of which failed on these problems. Problems of which a run is
-    missing or failed are left out; where they are more than a fifth, or some systems have fewer
-    samples than others, each problem's mean stands for one draw."""
-    most = max(len(c.verdicts[id_]) for c in systems for id_ in ids)
-    whole = [id_ for id_ in ids if all(len(c.verdicts[id_]) == most for c in systems)]
-    drawn = len(whole) >= _LEAST_WHOLE * len(ids)
-    ids = whole if drawn else ids
+    """Verdicts of these systems, none of which failed on these problems. Where not all have as many runs,
+    each problem's mean stands for one draw."""
+    drawn = len({len(c.verdicts[id_]) for c in systems for id_ in ids}) == 1
     right = [
         [
             [float(open_right if one is None else one) for one in c.verdicts[id_]]

@@ -102,6 +102,11 @@ def read_full(path: Path) -> FullResults:
     if path.is_dir() and not file.is_file() and (found_in := full_files(path, "*")):
         folders = ", ".join(str(one.parent) for one in found_in)
         raise DataError(f"{path}: holds several evaluations or one; name its folder: {folders}")
+    if path.is_file() and not file.parent.is_dir():
+        raise DataError(
+            f"{path}: its folder {file.parent} is not there: the file belongs beside it; copy both, or evaluate "
+            "again"
+        )
     found = read_results_file(FullResults, file)
     if lacking := [name for name in _COMPARED if name not in found.overall]:
         raise DataError(f"{file}: overall has no {lacking[0]!r}; evaluate again")

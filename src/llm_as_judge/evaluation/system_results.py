@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, pstdev
 
@@ -18,6 +18,7 @@ from llm_as_judge.evaluation.conditions import (
     differing,
 )
 from llm_as_judge.evaluation.layout import read_full, run_folder
+from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.grading.version import GRADING_VERSION, older_verdicts
 from llm_as_judge.runs.record import OLDER
 from llm_as_judge.runs.results import FullResults, ProblemRow
@@ -70,6 +71,8 @@ class SystemResults:
     """What its files do not say of themselves: ``settings``, ``rows``."""
     incomplete: tuple[str, ...]
     """Those of ``files`` that rollouts are missing in."""
+    failed: str
+    """The first failure, of a system that has no other outcome; else empty."""
     grading_version: int
     """Of the rules that graded."""
 
@@ -148,7 +151,20 @@ def read_systems(paths: Sequence[Path]) -> list[SystemResults]:
             one_name = len(part) == 1 or policy in taken
             systems.append(_system(part[0][0] if one_name else policy, part))
     _check_rows(systems)
-    return systems
+    places = dict(zip(names, paths, strict=True))
+    return [
+        one if one.right else replace(one, failed=_first_failure(places[one.files[0]]))
+        for one in systems
+    ]
+
+
+def _first_failure(path: Path) -> str:
+    try:
+        groups = EvaluationRecord.read(path).groups()
+    except DataError as error:
+        return f"not known ({error})"
+    failures = (rollout.failure for group in groups for rollout in group.rollouts)
+    return next((one.message for one in failures if one is not None), "not noted")
 
 
 def read_trainings(name: str, paths: Sequence[Path]) -> tuple[SystemResults, list[SystemResults]]:
@@ -284,6 +300,7 @@ def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResult
         conditions=conditions_of(runs[0]),
         unchecked=tuple(what for what, missing in unchecked.items() if missing),
         incomplete=tuple(name for name, results in found if not results.complete),
+        failed="",
         grading_version=runs[0].grading_version,
     )
 

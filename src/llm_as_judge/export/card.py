@@ -12,6 +12,7 @@ import yaml
 from jinja2 import Environment, StrictUndefined
 
 from llm_as_judge.config import find_model, hub_base, published_base
+from llm_as_judge.config.grading import JudgeConfig
 from llm_as_judge.config.names import file_label
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.errors import ModelError
@@ -48,7 +49,7 @@ def model_card(
             "rank": policy["lora_rank"],
             "alpha": policy["lora_alpha"],
             "executor": config["executor"]["model"],
-            "judge": config["judge"]["model"],
+            "judge": JudgeConfig.model_validate(config["judge"]).label,
             "groups": training["problems_per_step"],
             "samples": training["samples_per_problem"],
             "learning_rate": training["learning_rate"],

@@ -76,7 +76,7 @@ def require_run(folder: Path) -> None:
         DataError: one line that says what is there instead.
     """
     if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder; wanted a run's folder, logs/train_... say")
+        raise DataError(f"{folder}: no such folder; wanted that of a run, like logs/train_grpo")
     if any((folder / name).is_file() for name in RUN_FILES):
         return
     try:

@@ -61,7 +61,7 @@ def _zero_variance(steps: Steps) -> str:
         return ""
     return (
         f"{idle:.0%} of the groups of the last {len(steps[-WINDOW:])} steps had equal rewards and "
-        "taught nothing: set training.entropy_floor, raise sampling.temperature or "
+        f"taught nothing: {_floor(steps)}raise sampling.temperature or "
         "training.samples_per_problem, or train on "
         "problems that are sometimes solved"
     )
@@ -84,9 +84,18 @@ def _entropy(steps: Steps) -> str:
         return ""
     return (
         f"entropy is {now:.3f} nats a token, {start:.3f} in the first steps: the policy writes "
-        "nearly the same text each time. Set training.entropy_floor to what it was in the first "
-        "steps, lower training.learning_rate, or raise sampling.temperature"
+        f"nearly the same text each time. What helps: {_floor(steps)}lower training.learning_rate, or raise "
+        "sampling.temperature"
     )
+
+
+def _floor(steps: Steps) -> str:
+    """The first advice where programs grow alike; empty in a run that has a floor."""
+    if "update/entropy_bonus" in steps[-1]:
+        return ""
+    values = _values(steps, "update/entropy")[:3]
+    half = f" ({_mean(values) / 2:.2g})" if values else ""
+    return f"set training.entropy_floor to half of the first steps' entropy{half}, "
 
 
 def _distinct(steps: Steps) -> str:
@@ -99,8 +108,8 @@ def _distinct(steps: Steps) -> str:
     ):  # a few kinds in a large group are enough to compare
         return ""
     return (
-        f"only {_mean(values):.0%} of a group's programs differ: the group compares copies. Set "
-        "training.entropy_floor, raise sampling.temperature, or reward.weights.repetition "
+        f"only {_mean(values):.0%} of a group's programs differ: the group compares copies. What helps: "
+        f"{_floor(steps)}raise sampling.temperature, or reward.weights.repetition "
         "(reward.scheme=priced has no such part)"
     )
 
@@ -117,7 +126,7 @@ def _invalid(steps: Steps) -> str:
         )
     return (
         f"only {_mean(values):.0%} of the programs are valid: most of what is sampled teaches the form alone. Raise "
-        "training.warm_start_epochs, or the bank's rows; without training.warm_start set sampling.prompt_style to full"
+        "training.warm_start_epochs, or the bank's rows; without training.warm_start set sampling.prompt_style to calls"
     )
 
 

@@ -57,6 +57,8 @@ def step_line(step: int, steps: int, metrics: Mapping[str, float]) -> str:
     """``step 3 of 20: 41 s, right 50%, valid 97%, reward +1.20, cost 1,234 written tokens``"""
     said = [
         form.format(metrics[key])
+        if metrics[key] or key != "ledger/cost"
+        else "no new replies to pay"
         for key, form in LINE
         if metrics.get(key) is not None
         and (metrics[key] or key not in ("rollout/not_graded", "judge/decided"))

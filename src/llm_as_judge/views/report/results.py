@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from llm_as_judge.accuracy import interval_text
+from llm_as_judge.data.selection import MIXED
 from llm_as_judge.runs.results import Results
 from llm_as_judge.runs.rundir import finite
 from llm_as_judge.views.report import charts, curves
@@ -67,6 +68,11 @@ class AuditView:
     attacks: tuple[tuple[str, ...], ...]
 
 
+def row_name(name: str, names: Collection[str]) -> str:
+    """Of a set; the mix is drawn from the others, beside which it counts in no other row."""
+    return f"{name} (test mix, not in overall)" if name == MIXED and len(names) > 1 else name
+
+
 def results_view(results: Mapping[str, Results]) -> ResultsView:
     """
     Args:
@@ -74,7 +80,10 @@ def results_view(results: Mapping[str, Results]) -> ResultsView:
     """
     columns = results.values()
     names = dict.fromkeys(row.dataset for data in columns for row in data.datasets)
-    rows = [(name, *(accuracy_text(data.metrics_of(name)) for data in columns)) for name in names]
+    rows = [
+        (row_name(name, names), *(accuracy_text(data.metrics_of(name)) for data in columns))
+        for name in names
+    ]
     rows.append(("overall", *(accuracy_text(data.overall) for data in columns)))
     if len(names) > 1:  # else the same figure again
         rows.append(

@@ -18,7 +18,7 @@ def test_one_file_of_a_run_makes_its_folder_a_run(tmp_path: Path, name: str) -> 
 
 
 def test_what_is_there_in_its_place_is_said_up_to_four_names(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none: no such folder; wanted a run's folder"):
+    with pytest.raises(DataError, match=r"none: no such folder; wanted that of a run"):
         require_run(tmp_path / "none")
     with pytest.raises(DataError, match=r"no run here: found nothing, wanted metrics\.jsonl"):
         require_run(tmp_path)

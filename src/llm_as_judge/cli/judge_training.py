@@ -55,11 +55,7 @@ def train(
     settings = asked.settings()
     seed = settings.training.seed
     if examples_only:
-        doing = "making examples of a judge"
-        with exclusive(out, "name another --out", doing=doing), Progress() as view:
-            making = partial(view.show, _MAKING)
-            sets = asyncio.run(write_examples(out, labeled, seed=seed, limit=limit, making=making))
-        _say_examples(sets, out)
+        _make_examples(out, labeled, seed, limit)
         return
     if features_only:
         learned = asyncio.run(train_features(out, labeled, precision=precision, seed=seed))
@@ -101,6 +97,14 @@ def train(
         f"next    set judge.kind: scoring, judge.model: none and judge.options.adapter: {out} in llm-as-judge.yaml, "
         "then llm-as-judge judge audit"
     )
+
+
+def _make_examples(out: Path, labeled: list[Path], seed: int, limit: int) -> None:
+    doing = "making examples of a judge"
+    with exclusive(out, "name another --out", doing=doing), Progress() as view:
+        making = partial(view.show, _MAKING)
+        sets = asyncio.run(write_examples(out, labeled, seed=seed, limit=limit, making=making))
+    _say_examples(sets, out)
 
 
 def _begun(view: Progress, sets: Sets, learner: JudgeLearner) -> None:

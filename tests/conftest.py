@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -30,10 +30,7 @@ import llm_as_judge.views.console  # noqa: F401 (a console that is made later ke
 from llm_as_judge.assembly.judge_gate import require_audit
 from llm_as_judge.config import Config
 from llm_as_judge.data.catalog import CATALOG
-from llm_as_judge.grading.pool import KillablePool
-from llm_as_judge.grading.symbolic import limit_worker
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.processes import ProcessPool
 from llm_as_judge.types import datasets
 from restored import restored
 
@@ -97,29 +94,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> None:
     elif not wanted and Coverage.current() is watching:
         watching.stop()
         os.environ.pop(WATCHED_CHILDREN, None)  # `start` sets it
-
-
-ALGEBRA = ProcessPool(2, limit_worker)
-
-
-class SharedAlgebra(KillablePool):
-    """Worker processes that outlive who opened them: each start loads sympy for most of a second."""
-
-    def __init__(self, workers: int, cpu_s: float, prepare: Callable[[], None]) -> None:
-        self.cpu_s, self._pool = cpu_s, ALGEBRA
-
-    async def aclose(self) -> None:
-        """They end with the tests."""
-
-
-@pytest.fixture(scope="session", autouse=True)
-def algebra() -> Iterator[None]:
-    """All graders of this process ask the same workers."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in ("rules", "equality"):
-            patch.setattr(f"llm_as_judge.grading.{module}.KillablePool", SharedAlgebra)
-        yield
-    ALGEBRA.close()
 
 
 @pytest.fixture(scope="session")

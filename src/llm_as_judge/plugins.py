@@ -181,6 +181,12 @@ class Plugin:
         found: dict[str, Any] = TypeAdapter(self.options).dump_python(self.options(), mode="json")
         return found
 
+    @property
+    def place(self) -> str:
+        """``FILE:LINE`` of its code; empty where that is not known."""
+        code = getattr(self.defined, "__code__", None)
+        return f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+
     def call(self, *given: Any, options: Any) -> Any:
         """What ``defined`` returns for ``given``; ``options``: as :meth:`read_options` gave them."""
         return self.defined(*given) if self.options is None else self.defined(*given, options)

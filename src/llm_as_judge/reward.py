@@ -218,10 +218,12 @@ def priced(right: FigureT, cost: FigureT, price: float) -> FigureT:
 
 def _score(part: PartFunction, rollout: Rollout, group: Sequence[Rollout], options: Any) -> float:
     where = f"reward part {part.name!r}: {rollout.problem_id}, rollout {rollout.index}"
-    with failing(where, "mend the part, then resume"):
+    with failing(where, "mend the part; a run with a checkpoint goes on by --resume"):
         score = part.call(rollout, group, options=options)
     if isinstance(score, bool) or not isinstance(score, int | float) or not WORST <= score <= BEST:
-        raise ConfigError(f"{where}: found {score!r}, wanted a number from -10 to 10")
+        raise ConfigError(
+            f"{where}: found {score!r}, wanted a number from -10 to 10 ({part.place})"
+        )
     return float(score)
 
 

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from called_verbs import Verbs
 
+from llm_as_judge.cli.asking import Asked
+from llm_as_judge.cli.training import _same_policy
+
 GRADED = '{"id":"a","domain":"math","question":"2+2?","reference":"4","candidate":"4"}\n'
 
 
@@ -53,3 +56,10 @@ def test_a_dry_run_says_the_memory_of_a_7b_without_rows_and_fails_for_them(
     assert code == 2
     assert "memory    weights about 15.2 GB in bfloat16" in out
     assert "train_mixed.jsonl: no such file" in err
+
+
+def test_after_a_training_the_next_line_names_the_policy_that_was_trained() -> None:
+    asked = Asked("embedded", "smollm2-135m", ("training.steps=2", "output.checkpoints=my points"))
+    assert _same_policy(asked) == (
+        " --config embedded --model smollm2-135m --set 'output.checkpoints=my points'"
+    )

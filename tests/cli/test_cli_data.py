@@ -133,6 +133,16 @@ def test_process_names_the_sets_that_it_replaced(verb: Verbs, folder: Path) -> N
     )
 
 
+def test_no_sets_are_told_of_with_what_to_do(verb: Verbs) -> None:
+    none = ("--set", "data.sets=[]")
+    code, _, err = verb("data", "download", "--offline", *none)
+    assert code == 0
+    assert (
+        "nothing to download: data.sets is empty. Rows of your own: llm-as-judge init FILE" in err
+    )
+    assert "name one: --custom FILE" in verb.refused("data", "process", *none)
+
+
 def test_process_without_data_is_2(verb: Verbs) -> None:
     assert "gsm8k" in verb.refused("data", "process", *TWO_SETS)
 

@@ -283,6 +283,18 @@ def test_a_recording_of_what_is_on_disk_is_not_promised(verb: Verbs) -> None:
     assert "nothing is replayed: it is on disk; --fresh puts it aside" in err
 
 
+def test_what_a_recording_lacks_or_holds_already_is_said(verb: Verbs, folder: Path) -> None:
+    direct = ("evaluate", *OPTIONS, "--policy", "direct")
+    assert verb(*direct)[0] == 0
+    results = folder / "results" / "evaluation" / "direct_results.json"
+    path = results.parent / json.loads(results.read_text())["run"] / "runs.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
+    _, _, err = verb(*direct, "--record", "calls")
+    assert "2 rollouts are on disk, and calls will not hold them; --fresh puts them aside" in err
+    _, _, err = verb(*direct, "--record", "calls", "--fresh")
+    assert "calls holds replies already: these are given again, only others are asked for" in err
+
+
 def test_a_validation_set_without_rows_says_what_to_do(verb: Verbs, folder: Path) -> None:
     for name, rows in ROWS.items():
         path = folder / "data" / "processed" / f"{name}_val.jsonl"
@@ -421,5 +433,6 @@ def test_a_bill_says_how_much_of_it_is_estimated() -> None:
     ledger.book(Attempt(None, 0.25, 0.1, "timeout", bound=Usage(40, 10)))
     assert sums(ledger) == (
         "requests 2, 1 failed (timeout 1), 58 tokens, cost 23 written tokens, $0.7500 "
-        "(at most: 50 tokens and $0.2500 of these are estimated)"
+        "(at most: 50 tokens and $0.2500 of these are estimated; of 1 requests the endpoint told no usage, and each "
+        "counts at its greatest)"
     )

@@ -164,6 +164,22 @@ def test_headroom_leaves_out_the_rows_that_init_keeps_for_the_test(
     assert "is a test row of own; wanted rows that no evaluation is made on" in line
 
 
+def test_a_type_of_one_row_is_left_out_and_one_row_alone_is_too_few_to_say(verb: Verbs) -> None:
+    lone = {"problem": "Who?", "answer": "Ada", "type": "qa"}
+    with Path(own_rows(0)).open("w") as stream:
+        for n in range(3):
+            stream.write(json.dumps({"problem": f"{n}?", "answer": str(n), "type": "math"}) + "\n")
+        stream.write(json.dumps(lone) + "\n")
+    code, _, err = verb("headroom", "mine.jsonl", *PLAIN, "--limit", "all", "--dry-run")
+    assert code == 0, err
+    assert "left out: qa has 1 row, wanted 2 or more of a type" in err
+    Path("mine.jsonl").write_text(json.dumps(lone) + "\n")
+    line = verb.refused("headroom", "mine.jsonl", *PLAIN, "--dry-run")
+    assert (
+        "mine.jsonl: too few rows to say: qa has 1 row, wanted 2 or more of a type, and 30" in line
+    )
+
+
 @pytest.mark.slow
 def test_headroom_of_results_asks_nobody(verb: Verbs, folder: Path) -> None:
     for name in ("direct", "cot"):

@@ -187,8 +187,28 @@ def test_a_set_without_val_rows_is_warned_of_with_the_reason_and_what_to_do(verb
     assert line.startswith("warning: no val rows of mine (rows with the same passage, ")
     assert "`search`" in line
     assert "--split train" in line
-    rows()
-    assert "no val rows" not in began(verb)
+    rows(60, 13)
+    said = began(verb, "--data-dir", "two")
+    assert "warning: 1 val row of mine_qa (too few rows). Only `search`" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("folder.jsonl", None, "folder.jsonl: a folder; name a file, and write one row a line"),
+        ("empty.jsonl", "", 'empty.jsonl: empty; write one row a line into it: {"problem"'),
+        ("mine.csv", "problem;answer;type\n1 + 1?;2;math\n", "columns apart by ';'; wanted commas"),
+    ],
+    ids=["folder", "empty", "semicolons"],
+)
+def test_what_holds_no_rows_is_named_for_what_it_is(
+    verb: Verbs, name: str, text: str | None, said: str
+) -> None:
+    if text is None:
+        Path(name).mkdir()
+    else:
+        written(name, text)
+    assert said in verb.refused("init", name, "--executor", ADDRESS)
 
 
 def test_after_a_refusal_the_folder_is_as_it_was(verb: Verbs) -> None:

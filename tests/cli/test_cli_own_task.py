@@ -29,8 +29,14 @@ from llm_as_judge.workflow.program import parse_program
 
 
 @contextmanager
-def serving(*models: str) -> Iterator[str]:
-    """URL of a server that lists ``models``."""
+def serving(*models: str, reply: tuple[int, str] | None = None) -> Iterator[str]:
+    """URL of a server that lists ``models`` and answers each request alike.
+
+    Args:
+        reply: status and body; default: a sound reply.
+    """
+    sound = {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}
+    status, said = reply or (200, json.dumps(sound))
     body = json.dumps({"data": [{"id": name} for name in models]}).encode()
 
     class Lists(BaseHTTPRequestHandler):
@@ -39,6 +45,13 @@ def serving(*models: str) -> Iterator[str]:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said.encode())
 
         def log_message(self, *args: object) -> None: ...
 
@@ -245,12 +258,12 @@ def test_the_page_of_answers_says_what_the_dry_run_says(verb: Verbs) -> None:
     text = Path("llm-as-judge.yaml").read_text().replace("# usd_per", "usd_per")
     written("llm-as-judge.yaml", text.replace(": 0.10 ", ": 0.15 ").replace(": 0.50 ", ": 0.60 "))
     _, out, _ = verb("train", "--steps", "300", "--dry-run")
-    found = re.search(r"([\d,]+) read \+ ([\d,]+) written(?s:.*), ([\d.]+) dollars", out)
+    found = re.search(r"([\d,]+) read, at most ([\d,]+) written(?s:.*), ([\d.]+) dollars", out)
     assert found is not None, out
     prompt, completion = (int(found[n].replace(",", "")) / 1e6 for n in (1, 2))
     said = " ".join(page.split())
     assert (
-        f"{prompt:.1f} million prompt tokens, {completion:.1f} million written tokens and "
+        f"{prompt:.1f} million prompt tokens, at most {completion:.1f} million written tokens and "
         f"{float(found[3]):.1f} dollars"
     ) in said
     assert "38,400 programs (" in out
@@ -307,7 +320,7 @@ def test_a_bare_url_is_asked_for_its_only_model(verb: Verbs) -> None:
 def test_init_asks_the_endpoint_whether_it_serves_the_model(verb: Verbs) -> None:
     rows()
     with serving("a", "b") as url:
-        assert "it answers and serves the model" in began(verb, executor=f"openai:b@{url}")
+        assert "it serves the model and gave a reply" in began(verb, executor=f"openai:b@{url}")
         told = began(verb, executor=f"openai:c@{url}")
     assert "serves the model" not in told
     warning = told.splitlines()[-1]
@@ -315,6 +328,31 @@ def test_init_asks_the_endpoint_whether_it_serves_the_model(verb: Verbs) -> None
     assert "model 'c' is not served (served: a, b); correct model_name" in warning
     assert "(its entry: llm-as-judge.yaml: endpoints.c)" in warning
     assert Path("llm-as-judge.yaml").exists(), "the server may be started with that model later"
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (
+            (401, '{"error": {"message": "bad key"}}'),
+            "http_401: HTTP 401: bad key; set OPENAI_API_KEY (1 try)",
+        ),
+        ((429, '{"error": {"code": "insufficient_quota"}}'), ": quota: "),
+        ((500, "{}"), "http_500"),
+        ((200, "<html>Sign in</html>"), "bad_json"),
+    ],
+    ids=["key", "quota", "500", "page"],
+)
+def test_init_warns_of_an_endpoint_that_lists_its_models_and_gives_no_reply(
+    verb: Verbs, reply: tuple[int, str], said: str
+) -> None:
+    rows()
+    with serving("a", reply=reply) as url:
+        told = began(verb, executor=f"openai:a@{url}")
+    assert "gave a reply" not in told
+    warning = told.splitlines()[-1]
+    assert said in warning
+    assert "(its entry: llm-as-judge.yaml: endpoints.a)" in warning
 
 
 def test_a_dead_endpoint_is_the_last_line_and_names_file_and_key(verb: Verbs) -> None:

@@ -227,6 +227,15 @@ def test_solve_of_a_program_that_cannot_run_is_1(verb: Verbs) -> None:
     assert "status  rejected" in out
 
 
+def test_a_finding_of_a_rejected_program_is_printed_once(verb: Verbs) -> None:
+    asked = ("--problem", "2 + 2?", "--executor", "scripted")
+    code, out, _ = verb("run", written("p.py", "reply = await custom(input=problem)\n"), *asked)
+    assert code == 1
+    (line,) = [line for line in out.splitlines() if "W501" in line or "without an answer" in line]
+    assert line.startswith("W501 line 1: ")
+    assert "status   rejected\n" in out
+
+
 @pytest.mark.parametrize("verb_asked", [("solve", "--problem", "2 + 2?"), ("serve",)])
 @pytest.mark.parametrize(
     ("given", "said"),

@@ -8,12 +8,14 @@ import re
 import signal
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import typer
 from called_verbs import Verbs, written
 
-from llm_as_judge.audit.audit import run_audit
+from llm_as_judge.audit.audit import AuditReport, run_audit
 from llm_as_judge.cli import app
 from llm_as_judge.cli.auditing import what_now
 from llm_as_judge.cli.stopping import KEPT, stopped_line
@@ -265,6 +267,15 @@ async def test_a_failed_audit_says_what_its_bars_mean_of_a_sample_too() -> None:
     assert "Leave such answers ungraded (judge.kind: rules)" in " ".join(
         await failed_audit("llm", None)
     )
+
+
+def test_labels_are_no_remedy_for_replies_that_cannot_be_read() -> None:
+    report = SimpleNamespace(
+        sample=SimpleNamespace(), passed=False, wrong_by_rule={}, failures=("parse failure rate",)
+    )
+    told = " ".join(what_now(cast(AuditReport, report)))
+    assert "take one that follows a JSON schema" in told
+    assert "Label more" not in told
 
 
 @pytest.mark.slow

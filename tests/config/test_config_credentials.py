@@ -68,6 +68,13 @@ def test_blanks_round_a_key_are_no_part_of_it(
     assert in_file.api_key.get_secret_value() == KEY
 
 
+def test_the_variable_of_a_key_is_known_by_the_endpoints_name(tmp_path: Path) -> None:
+    named = load_endpoints(endpoints_file(tmp_path, "'${TEST_NEAR_KEY:-}'"))
+    assert named.key_variable("near") == "TEST_NEAR_KEY"
+    assert named.key_variable("openrouter/some/model") == "OPENROUTER_API_KEY"
+    assert named.key_variable("openai:m@http://a/v1") == "OPENAI_API_KEY"
+
+
 @pytest.mark.parametrize("key", UNSENDABLE.values(), ids=UNSENDABLE.keys())
 def test_a_key_that_cannot_be_sent_is_refused_by_where_it_came_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str

@@ -81,8 +81,11 @@ def test_a_program_that_never_solved_anything_is_not_among_the_best(tmp_path: Pa
     assert best.never_right == {"math": 1, "qa": 1}
     only_wrong = RunLog(tmp_path / "wrong")
     log_runs(only_wrong, ONE_CALL, {"a": False})
-    with pytest.raises(DataError, match="1 were, and never right"):
+    with pytest.raises(DataError, match="none of its 1 programs was ever right"):
         best_programs(only_wrong.folder, top=5, min_problems=1)
+    log_runs(only_wrong, THREE_CALLS, {"b": True})
+    with pytest.raises(DataError, match="lower --min-problems"):
+        best_programs(only_wrong.folder, top=5, min_problems=2)
 
 
 def test_exported_files_are_clean_programs_with_their_statistics(tmp_path: Path) -> None:

@@ -49,10 +49,15 @@ def test_the_lines_say_what_they_rest_on_and_that_a_price_is_unknown() -> None:
     assert Estimate(10, Means(1.2, 100.0, 10.0, 10), 50, 800, None).lines == (
         "estimate: 10 programs (as the last 10 programs)",
         "  calls   about 12 of the executor, at most 50",
-        "  tokens  about 1,000 read + 100 written; at most 800 written",
+        "  tokens  about 1,000 read, about 100 written; 800 written at the most calls",
         "  cost    about 350 written tokens, price unknown",
     )
-    assert "assuming 2 calls a program" in str(Estimate(1, Means(2, 1, 1), 5, 5, None))
+    unmeasured = str(Estimate(10, Means(1.2, 100.0, 10.0), 50, 800, None))
+    assert "read, at most 100 written; " in unmeasured, "half a limit is no estimate of a reply"
+    assert "cost    at most 350 written tokens" in unmeasured
+    assert "assuming 2 calls a program, replies of full length" in str(
+        Estimate(1, Means(2, 1, 1), 5, 5, None)
+    )
     assert "assuming 8.1 calls a program" in str(Estimate(1, Means(8.0714, 1, 1), 5, 5, None))
     assert "assuming 1 call a program" in str(Estimate(1, Means(1, 1, 1), 5, 5, None))
 
@@ -72,7 +77,10 @@ def test_a_small_sum_of_dollars_is_not_shown_as_free(usd: float, said: str) -> N
 
 def test_the_lines_of_a_training_count_its_steps() -> None:
     first = Estimate(48, Means(2, 1, 1), 5, 5, None, steps=2).lines[0]
-    assert first == "estimate: 2 steps, 48 programs (assuming 2 calls a program)"
+    assert (
+        first
+        == "estimate: 2 steps, 48 programs (assuming 2 calls a program, replies of full length)"
+    )
 
 
 def test_calls_of_a_judge_stand_beside_those_of_the_executor() -> None:

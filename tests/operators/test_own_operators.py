@@ -78,7 +78,11 @@ def test_without_the_plugin_it_is_gone(plugin: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
-        ("Decompose.yaml", None, r"Decompose\.yaml: cannot be read"),
+        (
+            "Decompose.yaml",
+            None,
+            r"Decompose\.yaml: no such file; it describes the operator Decompose: write it \(docs/extending",
+        ),
         ("Decompose.yaml", ("worst_case_calls: 1", "worst_case_calls: 2"), "the class says 1"),
         ("my_operators.py", ("class Decompose", "class Review"), "'Review' is a shipped one"),
     ],

@@ -172,7 +172,7 @@ async def test_a_server_answers_until_a_signal_and_leaves_signals_as_they_were(
 async def test_a_taken_port_and_a_policy_that_is_nothing_are_the_users(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(ConfigError, match="cannot listen"):
+        with pytest.raises(ConfigError, match=r"cannot listen: .*name another --port"):
             await serve(open_writer(config(), "untrained"), ServerOptions(), Binding(port=port))
     with pytest.raises(ConfigError, match="wanted untrained, a checkpoint"):
         await serve(open_writer(config(), str(tmp_path / "none")), ServerOptions(), Binding(port=0))

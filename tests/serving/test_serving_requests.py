@@ -28,6 +28,11 @@ def refused(**fields: Any) -> RequestError:
     return caught.value
 
 
+def test_an_unknown_key_is_told_the_known_ones() -> None:
+    error = refused(workflow={"foo": 1})
+    assert "workflow.foo: no such key (known: domain, budget, entry_point, max_calls" in str(error)
+
+
 def test_a_lone_question_is_the_problem_as_it_is() -> None:
     assert ask().problem.statement() == "2 + 2?"
 

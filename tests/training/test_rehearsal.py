@@ -69,3 +69,17 @@ def test_a_part_that_fails_is_named_with_its_line() -> None:
         ),
     ):
         rehearsed_reward(load_config("smoke"), PROBLEMS[0])
+
+
+def test_a_score_off_the_scale_is_named_with_its_code_and_with_the_made_program() -> None:
+    def loud(rollout: Rollout, group: Sequence[Rollout]) -> float:
+        return 10.0 + rollout.index
+
+    with (
+        REWARD_PARTS.with_also([PartFunction("loud", loud, weight=1.0)]),
+        pytest.raises(
+            ConfigError,
+            match=r"rollout 1: found 11\.0, .*\(\S+test_rehearsal\.py:\d+\) \(on made programs, before anything runs: .*1 wrong",
+        ),
+    ):
+        rehearsed_reward(load_config("smoke"), PROBLEMS[0])

@@ -115,6 +115,21 @@ def test_a_few_problems_are_told_to_show_little_and_many_are_not() -> None:
     assert smallness({"before": many, "after": many}) == ""
 
 
+def test_who_has_evaluated_every_row_is_not_told_to_evaluate_more() -> None:
+    def of(rows: int) -> str:
+        data = {
+            "dataset": "mine",
+            "metrics": metrics(0.2),
+            "num_samples": 7,
+            "rows_in_test_file": rows,
+        }
+        whole = metrics(0.2) | {"graded": 7.0}
+        return smallness({"all": Results.model_validate({"datasets": (data,), "overall": whole})})
+
+    assert of(9).endswith("evaluate more with --limit")
+    assert of(7).endswith("these are all there are; bring more rows")
+
+
 def test_the_line_of_a_step_has_seconds_right_and_cost() -> None:
     metrics = {
         "time/step_s": 41.4,

@@ -99,6 +99,16 @@ def test_the_bill_is_shown_and_an_unknown_price_is_not_zero(tmp_path: Path) -> N
     assert "12 calls · 1,234 tokens · $0.5" in seen(read_run(tmp_path))
     log.bills({"total": {**total, "unpriced_tokens": 3}}, {}, 1)
     assert "price unknown" in seen(read_run(tmp_path))
+    log.bills({"total": {**total, "priced_usd": 0.0}}, {}, 1)
+    assert "$" not in seen(read_run(tmp_path)), "nothing was paid, or nobody knows"
+
+
+def test_steps_without_a_program_that_runs_say_nothing_of_distinct_ones(tmp_path: Path) -> None:
+    log = RunLog(tmp_path)
+    log.step(1, {"rollout/strictly_valid": 0.0, "rollout/distinct_programs": 0.0})
+    assert "distinct" not in seen(read_run(tmp_path))
+    log.step(2, {"rollout/strictly_valid": 0.0, "rollout/distinct_programs": 0.5})
+    assert "distinct 50%" in seen(read_run(tmp_path))
 
 
 def test_the_bill_says_what_of_it_is_estimated_and_a_budget_counts_it(tmp_path: Path) -> None:

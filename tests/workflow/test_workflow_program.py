@@ -299,6 +299,24 @@ def test_the_bound_on_calls_is_an_argument() -> None:
     assert "4 in the worst case, at most 3" in finding.message
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        (
+            'n = 50\nfor _ in range(n):\n    x = await custom(input=problem, instruction="a")\nreturn x["response"]',
+            "W603",
+            2,
+        ),
+        ("x = 1\nwhile x:\n    x = 0", "W501", 3),
+    ],
+    ids=["calls", "end"],
+)
+def test_a_finding_on_the_whole_stands_on_a_line_that_was_written(
+    text: str, code: str, line: int
+) -> None:
+    assert (code, line) in [(found.code, found.line) for found in body(text).diagnostics]
+
+
 def test_operators_are_named_in_order_of_appearance() -> None:
     text = (
         "a = await programmer(problem=problem)\n"

@@ -40,7 +40,7 @@ from llm_as_judge.config import (
     load_models,
 )
 from llm_as_judge.config.providers import PROVIDER_FORM, provider_of, require_provider_key
-from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.errors import ConfigError, EndpointError, ModelError
 from llm_as_judge.interruptible import in_thread
 from llm_as_judge.llm.billing import Role
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
@@ -53,7 +53,7 @@ from llm_as_judge.llm.shared import Executors
 from llm_as_judge.llm.weights import fetch
 from llm_as_judge.operators.rehearsal import rehearsed_reply
 from llm_as_judge.runs.spans import traced
-from llm_as_judge.types import ChatModel, ChatReply, ChatRequest
+from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Message
 
 log = logging.getLogger(__name__)
 
@@ -202,6 +202,7 @@ class ChatModels:
             no_proxy=endpoint.no_proxy,
             ledger=self.ledger,
             role=role,
+            key_variable=load_endpoints().key_variable(name),
         )
 
     async def _embedded(self, name: str, role: Role, written_price: float) -> OpenAIChat:
@@ -224,7 +225,7 @@ class ChatModels:
             raise ConfigError(
                 f"budget.usd: the price of {role} {name!r} is not known; set "
                 "usd_per_million_prompt_tokens and usd_per_million_completion_tokens in "
-                "aflow_llm.yaml, or limit budget.tokens instead"
+                f"{load_endpoints().written.get(name) or entry_to_write('NAME')}, or limit budget.tokens instead"
             )
 
 
@@ -273,11 +274,18 @@ def _asked(config: Config) -> Sequence[tuple[Role, str]]:
     )
 
 
-async def require_endpoints(config: Config) -> None:
-    """Every endpoint that the run will ask is up and serves its model; asks for no reply.
+TRIED_S, TRIED_TOKENS = 60.0, 64
+_ANSWERED = frozenset({"empty", "cut_off"})
+"""Kinds of failure by which a model that thinks first answers so short a request."""
 
+
+async def require_endpoints(config: Config, *, tried: bool = False) -> None:
+    """Every endpoint that the run will ask is up and serves its model.
+
+    Args:
+        tried: each is asked for one short reply, too.
     Raises:
-        ModelError: one is not reachable, refuses the key or does not serve the model.
+        ModelError: one is not reachable, refuses the key, does not serve the model, or gives no reply.
     """
     if config.calls.mode == "replay":
         return
@@ -287,7 +295,22 @@ async def require_endpoints(config: Config) -> None:
         chats = ChatModels(unrecorded, stack)
         for role, name in dict.fromkeys(_asked(config)):
             if name is not None and name in endpoints:
-                await chats.open(name, role)
+                chat = await chats.open(name, role)
+                if tried:
+                    with _naming(endpoints.written.get(name)):
+                        await _try_once(chat, chats.ledger)
+
+
+async def _try_once(chat: ChatModel, ledger: Ledger) -> None:
+    """
+    Raises:
+        ModelError: it gives no reply.
+    """
+    try:
+        await chat.chat(ChatRequest((Message("user", "Say yes."),), TRIED_TOKENS))
+    except EndpointError as error:
+        if not ledger.failures or ledger.failures.keys() - _ANSWERED:
+            raise ModelError(str(error)) from None
 
 
 def require_known_models(config: Config) -> None:

@@ -151,11 +151,12 @@ def rehearsed_reward(config: Config, problem: Problem) -> list[str]:
             correct=False,
         ),
     ]
-    rewards = [
-        rollout.reward
-        for rollout in reward_group(group, RewardOptions(**config.reward.model_dump()))
-        if rollout.reward is not None
-    ]
+    try:
+        rewarded = reward_group(group, RewardOptions(**config.reward.model_dump()))
+    except ConfigError as error:
+        made = ", ".join(f"{n} {case}" for n, case in enumerate(CASES))
+        raise ConfigError(f"{error} (on made programs, before anything runs: {made})") from None
+    rewards = [rollout.reward for rollout in rewarded if rollout.reward is not None]
     head = f"reward of a program of one call ({READ} + {WRITTEN} tokens)"
     width = max(len(head), *map(len, rewards[0].parts))
     lines = [_row(head, CASES, width)]

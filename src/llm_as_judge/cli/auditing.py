@@ -115,6 +115,10 @@ def _begin(view: Progress, total: int, kept: int, settings: Config) -> None:
     view.part("the audit", total, "answers", kept)
 
 
+UNREAD = "parse failure rate"
+"""The bar that a judge misses whose replies cannot be read; labels do not move it."""
+
+
 def what_now(report: AuditReport) -> list[str]:
     """What a person can do after an audit; nothing: nothing has to be done."""
     if report.sample is not None and report.passed:
@@ -134,6 +138,13 @@ def what_now(report: AuditReport) -> list[str]:
             "No judge changes these; a grader of your own does: docs/extending.md#a-grader"
         )
     missed = f"next    below a bar: {', '.join(report.failures)}. "
+    if UNREAD in report.failures:
+        missed += (
+            "Its model does not answer in the form that is asked for: take one that follows a JSON schema, which "
+            "llm-as-judge models probe tells. "
+        )
+    if report.failures == (UNREAD,):
+        return [missed.rstrip(), *lines]
     if report.sample is not None:
         missed += (
             "To train, the whole audit would have to pass, which after this is unlikely. "

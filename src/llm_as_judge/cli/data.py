@@ -28,6 +28,11 @@ def download(asked: Asked, *, offline: bool) -> None:
             sets=settings.data.sets,
             progress=view.show,
         )
+    if not manifest.entries:
+        note(
+            "nothing to download: data.sets is empty. Rows of your own: llm-as-judge init FILE; a shipped set: --set "
+            "data.sets=[gsm8k]"
+        )
     for entry in manifest.entries:
         say(f"{entry.dataset:14} {entry.rows:7} rows  {entry.origin}  {entry.license}")
     if sample := next((e for e in manifest.entries if e.origin == "sample"), None):

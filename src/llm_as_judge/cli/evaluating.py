@@ -67,6 +67,8 @@ def evaluate(
                 _say_not_asked(record_to)
         else:
             require_known_models(settings)
+            if record_to is not None:
+                _warn_of_recording(record_to, record, fresh=fresh)
             for line in _estimate(record, system):
                 note(line)
         if dry_run:
@@ -142,6 +144,19 @@ def _say_not_asked(record_to: Path | None) -> None:
         )
 
 
+def _warn_of_recording(record_to: Path, record: EvaluationRecord, *, fresh: bool) -> None:
+    """What a recording will lack, or has already."""
+    done = len(record.plan.ids) * record.plan.samples - len(record.missing())
+    if done and not record_to.exists():
+        note(
+            f"warning: {done} rollouts are on disk, and {record_to} will not hold them; --fresh puts them aside and "
+            "records all",
+            "yellow",
+        )
+    elif fresh and record_to.exists():
+        note(f"{record_to} holds replies already: these are given again, only others are asked for")
+
+
 def _bill(now: Ledger, before: Ledger, replayed: bool) -> str:
     """What was asked now, apart from what was asked before or is from a recording."""
     earlier = f"; before: {sums(before)}" if before.total.attempts else ""
@@ -161,7 +176,10 @@ def sums(ledger: Ledger) -> str:
     estimated = ""
     if total.estimated_tokens:
         priced = "" if total.cost_usd is None else f" and ${total.estimated_usd:.4f}"
-        estimated = f" (at most: {total.estimated_tokens} tokens{priced} of these are estimated)"
+        estimated = (
+            f" (at most: {total.estimated_tokens} tokens{priced} of these are estimated; of "
+            f"{total.unmetered_attempts} requests the endpoint told no usage, and each counts at its greatest)"
+        )
     units = f"cost {total.cost:.0f} written tokens"
     return f"requests {total.attempts}{failed}, {total.tokens} tokens, {units}, {cost}{estimated}"
 
@@ -330,7 +348,7 @@ def _complain_of_failures(record: EvaluationRecord) -> None:
     if others:
         note(
             f"{len(others)} rollouts failed outside of their programs (executor, judge or sandbox); the first: "
-            f"{others[0].message}. The same command runs them again"
+            f"{others[0].message}. Once that is mended, the same command runs them again"
         )
     if raised:
         note(

@@ -21,7 +21,13 @@ from llm_as_judge.evaluation.search.audit import FEW_ROWS, TOO_FEW, TRAIN, audit
 from llm_as_judge.evaluation.search.choices import not_graded_by_set
 from llm_as_judge.evaluation.search.halving import mixed_order
 from llm_as_judge.evaluation.search.programs import shipped
-from llm_as_judge.evaluation.search.run import SearchOptions, check_options, usual_draws
+from llm_as_judge.evaluation.search.run import (
+    LEAST_ROWS,
+    SearchOptions,
+    check_options,
+    too_few,
+    usual_draws,
+)
 from llm_as_judge.evaluation.system_results import read_systems
 from llm_as_judge.grading.version import older_verdicts
 from llm_as_judge.runs.table import Bank, grading_version, is_bank
@@ -136,4 +142,13 @@ def _own_rows(path: Path, limit: str, settings: Config) -> dict[Domain, list[Pro
     problems: dict[Domain, list[Problem]] = {}
     for problem in taken:
         problems.setdefault(problem.domain, []).append(problem)
-    return problems
+    few = too_few(problems)
+    enough = {domain: rows for domain, rows in problems.items() if len(rows) >= LEAST_ROWS}
+    if not enough:
+        raise DataError(
+            f"{path}: {TOO_FEW}: {few or 'no row'}, wanted {LEAST_ROWS} or more of a type, and "
+            f"{FEW_ROWS} or more for an answer; add rows"
+        )
+    if few:
+        note(f"left out: {few}, wanted {LEAST_ROWS} or more of a type to choose a program on")
+    return enough

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from llm_as_judge.assembly.answer_kinds import SetKinds, kinds_of_sets
-from llm_as_judge.assembly.chat_models import require_endpoints, require_known_models
+from llm_as_judge.assembly.chat_models import TRIED_S, require_endpoints, require_known_models
 from llm_as_judge.assembly.code_tests import CodeTestCheck
 from llm_as_judge.assembly.documents import open_library
 from llm_as_judge.cli.asking import Asked
@@ -21,6 +21,7 @@ from llm_as_judge.data.hub import DatasetsHub, own_rows
 from llm_as_judge.data.process import ProcessReport, process, sets_there
 from llm_as_judge.data.unify import SetReport
 from llm_as_judge.errors import ConfigError, DataError, ModelError
+from llm_as_judge.evaluation.search.run import LEAST_ROWS
 from llm_as_judge.files import write_atomically
 from llm_as_judge.quoting import quoted
 from llm_as_judge.views.console import note, say
@@ -71,7 +72,7 @@ def init(asked: Asked, *, rows: Path, skip_bad: bool) -> None:
         )
     trouble = _trouble(settings, task)
     if (endpoint is not None or provider_of(executor)) and not trouble:
-        say("endpoint it answers and serves the model")
+        say("endpoint it serves the model and gave a reply")
     _next(file)
     if trouble:  # last, where it is read
         note(f"warning: {trouble}. Or run init again with the right --executor", "yellow")
@@ -158,9 +159,14 @@ def _trouble(settings: Config, task: OwnTask) -> str:
 
     if task.endpoint is None and not provider_of(task.executor):
         return ""
-    executor = settings.executor.model_copy(update={"model": task.executor})  # as the file has it
+    wait_s = min(settings.executor.timeout_s, TRIED_S)
+    executor = settings.executor.model_copy(
+        update={"model": task.executor, "retries": 0, "timeout_s": wait_s}  # as the file has it
+    )
     try:
-        asyncio.run(require_endpoints(settings.model_copy(update={"executor": executor})))
+        asyncio.run(
+            require_endpoints(settings.model_copy(update={"executor": executor}), tried=True)
+        )
     except (ConfigError, ModelError) as error:
         return str(error)
     return ""
@@ -183,11 +189,15 @@ def _print_sizes(report: ProcessReport, kinds: Sequence[SetKinds]) -> None:
             say(f"  left out {refusal.where}: {refusal.reason}")
     say_remarks(report.sets)
     _print_answer_kinds(kinds)
-    bare = [f"{part.dataset} ({_why_no_val(part)})" for part in report.sets if not part.val]
+    bare = [
+        f"{part.val or 'no'} val row{'s' * (part.val != 1)} of {part.dataset} ({_why_no_val(part)})"
+        for part in report.sets
+        if part.val < LEAST_ROWS
+    ]
     if bare:
         note(
-            f"warning: no val rows of {', '.join(bare)}. Only `search` chooses on val rows: give it --split "
-            "train",
+            f"warning: {', '.join(bare)}. Only `search` chooses on val rows, and wants {LEAST_ROWS} of "
+            "each type: give it --split train",
             "yellow",
         )
     test = sum(part.test for part in report.sets)

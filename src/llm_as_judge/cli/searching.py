@@ -10,9 +10,16 @@ from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.bank_runs import run_search, say_estimate
 from llm_as_judge.config import Config
 from llm_as_judge.data.selection import problem_file
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.evaluation.search.programs import Programs, given, shipped, together
-from llm_as_judge.evaluation.search.run import Rows, SearchOptions, check_options, usual_draws
+from llm_as_judge.evaluation.search.run import (
+    LEAST_ROWS,
+    Rows,
+    SearchOptions,
+    check_options,
+    too_few,
+    usual_draws,
+)
 from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import DOMAINS, Domain, Problem
 from llm_as_judge.views.console import note
@@ -34,6 +41,12 @@ def search(
     options = SearchOptions(count, draws or usual_draws(temperature), settings.training.seed)
     check_options(options, temperature)
     problems = _rows(settings, split, rows, bank)
+    if few := too_few(problems):
+        do = "raise --rows, or take" if rows < LEAST_ROWS else "take"
+        other = " --split train, or add rows" if split == "val" else " more rows"
+        raise DataError(
+            f"{few} of {split}, wanted {LEAST_ROWS} or more of each type to choose a program on; {do}{other}"
+        )
     taking = _programs(settings, options, problems, programs)
     say_estimate(settings, problems, taking, options, bank)
     run_search(settings, out, bank, problems, taking, options)

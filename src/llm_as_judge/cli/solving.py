@@ -115,7 +115,9 @@ def _print_execution(
             f"{call.completion_tokens} tokens {call.seconds:7.2f} s {call.error}"
         )
     say(f"sandbox  {isolation.mechanism}")
-    say(f"status   {execution.status} {execution.error}")
+    # of a rejected program the error is the first finding
+    reason = "" if execution.status == "rejected" and program.diagnostics else execution.error
+    say(f"status   {execution.status} {reason}".rstrip())
     for finding in program.diagnostics:
         say(f"{finding.code} line {finding.line}: {finding.message}")
     say(f"answer   {execution.answer}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 from llm_as_judge.assembly import (
     load_policy_of,
@@ -65,9 +66,19 @@ def train(
     console.print(step_table(read_steps(result.run_dir), title="training"))
     say(f"run directory  {result.run_dir}")
     say(f"checkpoint     {result.checkpoint}")
-    named = f" --config {asked.config}" if asked.config else ""
-    say(f"next           llm-as-judge evaluate{named}")
+    say(f"next           llm-as-judge evaluate{_same_policy(asked)}")
     warn_of_judges(judges_of(result.run_dir))
+
+
+_WHERE = ("policy.name=", "output.checkpoints=")
+"""Begin the settings by which a checkpoint is found."""
+
+
+def _same_policy(asked: Asked) -> str:
+    """The options by which another verb finds what this one trained."""
+    given = [("--config", asked.config), ("--model", asked.model)]
+    given += [("--set", one) for one in asked.overrides if one.startswith(_WHERE)]
+    return "".join(f" {option} {quote(value)}" for option, value in given if value)
 
 
 def _estimate(settings: Config, latest: Path | None) -> list[str]:

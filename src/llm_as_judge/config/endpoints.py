@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, SecretStr, field_validator, model_valida
 
 from llm_as_judge.config.catalog import ENVIRONMENT_NAME, entries_of, expand
 from llm_as_judge.config.credentials import checked_key, environment_key, from_environment
-from llm_as_judge.config.providers import provided
+from llm_as_judge.config.providers import provided, provider_key
 from llm_as_judge.config.reading import (
     OWN_FILE,
     Number,
@@ -123,12 +123,19 @@ class Endpoints(Mapping[str, Endpoint]):
 
     Args:
         written: name -> where a person mends its entry, ``FILE: models.NAME``.
+        variables: name -> of the environment, where its entry names one for its key.
     Raises:
         ConfigError: a name begins with ``openai:`` and is of another form.
     """
 
-    def __init__(self, listed: Mapping[str, Endpoint], written: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        listed: Mapping[str, Endpoint],
+        written: Mapping[str, str],
+        variables: Mapping[str, str],
+    ) -> None:
         self._listed = listed
+        self._variables = variables
         self.written = written
 
     def __getitem__(self, name: str) -> Endpoint:
@@ -139,6 +146,11 @@ class Endpoints(Mapping[str, Endpoint]):
             if "/" in name and (entry := provided(name)) is not None:
                 return validated(Endpoint, entry, name)
         return self._listed[name]
+
+    def key_variable(self, name: str) -> str:
+        """The environment variable that its key is read from."""
+        own = self._variables.get(name, "") if name in self._listed else provider_key(name)
+        return own or "OPENAI_API_KEY"
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._listed)
@@ -191,23 +203,27 @@ def load_endpoints(path: Path | None = None) -> Endpoints:
     """
     own = path is None and OWN_FILE.is_file()
     file = path or _made_file()
-    listed = _listed(file or shipped_dir() / f"{_FILE}.example", "models")
+    listed, variables = _listed(file or shipped_dir() / f"{_FILE}.example", "models")
     written = {n: f"{file}: models.{n}" if file else entry_to_write(n) for n in listed}
     if own:
-        owned = _listed(OWN_FILE, "endpoints")
+        owned, named = _listed(OWN_FILE, "endpoints")
         listed.update(owned)
+        variables.update(named)
         written.update({name: entry_to_write(name) for name in owned})
-    return Endpoints(listed, written)
+    return Endpoints(listed, written, variables)
 
 
-def _listed(path: Path, section: str) -> dict[str, Endpoint]:
-    endpoints = {}
+def _listed(path: Path, section: str) -> tuple[dict[str, Endpoint], dict[str, str]]:
+    """Endpoints by name, and the variables that their keys are read from."""
+    endpoints, variables = {}, {}
     for name, body in entries_of(path, section, "keys like base_url").items():
         where = f"{path}: {section}.{name}"
         filled = {key: _expanded(value, f"{where}.{key}") for key, value in body.items()}
         filled["api_key"] = _key(body.get("api_key"), filled.get("api_key"), where)
         endpoints[name] = validated(Endpoint, filled, where)
-    return endpoints
+        if variable := ENVIRONMENT_NAME.fullmatch(str(body.get("api_key"))):
+            variables[name] = variable[1]
+    return endpoints, variables
 
 
 def _key(written: Any, expanded: Any, where: str) -> Any:

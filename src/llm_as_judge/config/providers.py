@@ -82,6 +82,12 @@ def provided(name: str) -> dict[str, Any] | None:
     return {"base_url": provider.base_url, "model_name": model, "api_key": key, **priced}
 
 
+def provider_key(name: str) -> str:
+    """Variable that holds the key of the model's provider; empty: it has none."""
+    which = provider_of(name)
+    return providers()[which].api_key if which else ""
+
+
 def require_provider_key(name: str, where: str) -> None:
     """
     Args:
@@ -89,7 +95,6 @@ def require_provider_key(name: str, where: str) -> None:
     Raises:
         ConfigError: its provider wants a key, and there is none.
     """
-    which = provider_of(name)
-    variable = providers()[which].api_key if which else ""
+    variable = provider_key(name)
     if variable and not environment_key(variable):
         raise ConfigError(f"{where} {name}: no key; set the {from_environment(variable)}")

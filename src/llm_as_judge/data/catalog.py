@@ -258,9 +258,16 @@ def custom_datasets(path: Path) -> list[Dataset]:
     Raises:
         DataError: no such file, or the name of a known set.
     """
-    if not path.is_file():
+    if not path.is_file() or not path.stat().st_size:
+        is_there = (
+            "a folder; name a file, and"
+            if path.is_dir()
+            else "empty;"
+            if path.is_file()
+            else "no such file;"
+        )
         raise DataError(
-            f"{path}: no such file; write one row a line into it: "
+            f"{path}: {is_there} write one row a line into it: "
             '{"problem": ..., "answer": ..., "type": "math"} (docs/DATA.md)'
         )
     name = path.name.split(".")[0]

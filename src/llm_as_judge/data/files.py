@@ -191,7 +191,7 @@ def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
             f"{path}: a folder, wanted a file. Run: llm-as-judge data process"
         ) from None
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error}") from None
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def write_problems(path: Path, problems: Iterable[Problem]) -> int:

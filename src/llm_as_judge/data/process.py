@@ -149,7 +149,9 @@ def process(
 
 def _require_apart(names: Sequence[str]) -> None:
     if not names:
-        raise DataError("no data sets chosen; name at least one")
+        raise DataError(
+            "no data sets chosen; name one: --custom FILE for rows of your own, or --set data.sets=[gsm8k]"
+        )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataError(f"two data sets would be called {twice[0]!r}; rename one of the files")

@@ -14,6 +14,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -73,7 +74,7 @@ def read_rows(path: Path) -> Iterator[RawRow]:
     except FileNotFoundError:
         raise DataError(f"{path}: no such file. Run: llm-as-judge data download") from None
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error}") from None
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _read_zip(path: Path) -> Iterator[RawRow]:
@@ -209,6 +210,10 @@ def headed(rows: Iterable[RawRow]) -> Iterator[RawRow]:
             yield row
         elif columns is None:
             columns = [cell.strip() for cell in record]
+            if len(columns) == 1 and (other := _OTHER.search(columns[0])):
+                raise DataError(
+                    f"{row.where}: found columns apart by {other[0]!r}; wanted commas, or tabs in a .tsv file: save it so"
+                )
             if len(set(columns)) < len(columns) or not all(columns):
                 raise DataError(
                     f"{row.where}: found the first line {', '.join(map(repr, columns[:8]))}; wanted the names of "
@@ -224,6 +229,8 @@ def headed(rows: Iterable[RawRow]) -> Iterator[RawRow]:
             yield replace(row, record=cells)
 
 
+_OTHER = re.compile(r"[;|\t,]")
+"""Separators of other tables, in a first line that has one column."""
 _NUMBERS = frozenset({"tolerance"})
 """Columns of numbers: the others are texts, an answer `007` too."""
 

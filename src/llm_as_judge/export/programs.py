@@ -106,6 +106,11 @@ def best_programs(run_dir: Path, *, top: int, min_problems: int) -> Best:
             f"{run_dir}: right programs: {refused}, and none of them passes the check as it is kept there; "
             "a run that was kept without texts has none to export"
         )
+    if not any(best.values()) and not any(record.correct for record in records):
+        raise DataError(
+            f"{run_dir}: none of its {len(records)} programs was ever right: there is none to export; train on, or see why: "
+            f"llm-as-judge report --run-dir {run_dir} --html run.html"
+        )
     if not any(best.values()):
         raise DataError(
             f"{run_dir}: no valid program with a right answer has run on {min_problems} problems "

@@ -32,7 +32,7 @@ from llm_as_judge.llm.connection import (
 )
 from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
 from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
-from llm_as_judge.llm.refusals import ReplyError
+from llm_as_judge.llm.refusals import REFUSED_KEY, ReplyError
 from llm_as_judge.llm.wire import (
     WireReply,
     read_draws,
@@ -91,6 +91,7 @@ class OpenAIChat:
         no_proxy: hosts asked without a proxy of the environment (:func:`asked_directly`).
         revive: told when an attempt that found no server began (``time.monotonic``); True = one has
             been started since, and the attempt is made anew without counting as a retry.
+        key_variable: of the environment, which messages on a refused key name.
         transport: stands in for the network in tests.
     """
 
@@ -109,6 +110,7 @@ class OpenAIChat:
         role: Role = "executor",
         seed: int = 0,
         revive: Revive | None = None,
+        key_variable: str = "OPENAI_API_KEY",
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
@@ -131,6 +133,7 @@ class OpenAIChat:
             transport=transport,
         )
         self._revive = revive
+        self._key_variable = key_variable
         self._jitter = random.Random(seed)
         self._requests = _rate(self.limits.requests_per_minute)
         self._tokens = _rate(self.limits.tokens_per_minute)
@@ -386,7 +389,8 @@ class OpenAIChat:
     def _give_up(self, problem: ReplyError, tries: int) -> EndpointError:
         times = "1 try" if tries == 1 else f"{tries} tries"
         error = _ERRORS.get(problem.kind, EndpointError)
-        return error(f"{self._described()}: {problem.kind}: {problem.message} ({times})")
+        key = f"; set {self._key_variable}" if problem.kind in REFUSED_KEY else ""
+        return error(f"{self._described()}: {problem.kind}: {problem.message}{key} ({times})")
 
     def _described(self) -> str:
         return f"{self._role} {self._name} at {self._server.shown}"
@@ -412,7 +416,9 @@ class OpenAIChat:
             ModelError: not reachable, key refused, or no OpenAI-compatible endpoint.
         """
         self._connection.bind(self._described())
-        return await served_models(self._connection.http, self._server, self._described(), wait_s)
+        return await served_models(
+            self._connection.http, self._server, self._described(), wait_s, self._key_variable
+        )
 
     async def returns(self, asked: dict[str, Any], *names: str) -> bool | None:
         """Whether a one-word request with the extra fields ``asked`` is answered with a non-empty

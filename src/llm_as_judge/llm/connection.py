@@ -167,11 +167,13 @@ async def served_models(
     server: Server,
     where: str,
     wait_s: float,
+    key_variable: str,
 ) -> list[str] | None:
     """Model ids of ``server``; None where it has no list.
 
     Args:
         where: begins every message.
+        key_variable: of the environment.
     Raises:
         ModelError: not reachable, key refused, or no OpenAI-compatible endpoint.
     """
@@ -192,7 +194,7 @@ async def served_models(
     if status in (401, 403):
         given = "authorization" in http.headers
         what = "the API key was refused" if given else "it wants a key, and none was given"
-        raise ModelError(f"{where}: {what}; set OPENAI_API_KEY or api_key")
+        raise ModelError(f"{where}: {what}; set {key_variable} or api_key")
     if status in (404, 405, 501):
         if await _lists_below_v1(http, server, wait_s):
             raise ModelError(

@@ -94,7 +94,8 @@ class Estimate:
             ("cost", budget.cost, spent.cost + self.cost),
         ):
             if limit is not None and wanted > limit:
-                return f"budget.{unit} = {limit:,} will probably not suffice: the run will stop"
+                likely = "will probably" if unit == "calls" or self.means.rollouts else "may"
+                return f"budget.{unit} = {limit:,} {likely} not suffice: the run will stop"
         return ""
 
     @property
@@ -104,20 +105,23 @@ class Estimate:
         basis = (
             f"as the last {means.rollouts:,} programs"
             if means.rollouts
-            else f"assuming {_counted(round(means.calls, 1), 'call')} a program"
+            else f"assuming {_counted(round(means.calls, 1), 'call')} a program, replies of full length"
         )
+        expected = "about" if means.rollouts else "at most"
         steps = "" if self.steps is None else f"{_counted(self.steps, 'step')}, "
         calls = f"about {self.calls:,} of the executor, at most {self.most_calls:,}"
         if self.most_judge_calls:
             calls += f"; at most {self.most_judge_calls:,} of the judge's model"
-        tokens = f"about {usage.prompt_tokens:,} read + {usage.completion_tokens:,} written; "
-        tokens += f"at most {self.most_completion_tokens:,} written"
+        tokens = (
+            f"about {usage.prompt_tokens:,} read, {expected} {usage.completion_tokens:,} written"
+        )
+        tokens += f"; {self.most_completion_tokens:,} written at the most calls"
         dollars = "price unknown" if self.cost_usd is None else f"{_sum(self.cost_usd)} dollars"
         return (
             f"estimate: {steps}{_counted(self.rollouts, 'program')} ({basis})",
             f"  calls   {calls}",
             f"  tokens  {tokens}",
-            f"  cost    about {self.cost:,.0f} written tokens, {dollars}",
+            f"  cost    {expected} {self.cost:,.0f} written tokens, {dollars}",
         )
 
     def __str__(self) -> str:
@@ -131,7 +135,7 @@ def _counted(count: float, what: str) -> str:
 def assumed_means(
     problem_bytes: float, max_tokens: int, runs: int = 1, calls_a_run: float = ASSUMED_CALLS
 ) -> Means:
-    """Without a measurement: each call with the problem's text, each half its greatest length.
+    """Without a measurement: each call with the problem's text, each reply of its greatest length.
 
     Args:
         problem_bytes: mean length of the problems' texts.
@@ -141,7 +145,7 @@ def assumed_means(
     """
     calls = runs * calls_a_run
     prompt = problem_bytes / BYTES_PER_TOKEN + ASSUMED_INSTRUCTION_TOKENS
-    return Means(calls, calls * prompt, calls * max_tokens / 2)
+    return Means(calls, calls * prompt, calls * max_tokens)
 
 
 def measured_means(steps: Sequence[Mapping[str, Any]], latest: int = 20) -> Means | None:

@@ -25,6 +25,8 @@ ROLES = "messages with these roles"
 """Stands among refused fields where an endpoint takes no system role, or wants roles that alternate."""
 
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+REFUSED_KEY = frozenset({"http_401", "http_403"})
+"""Kinds of a :class:`ReplyError` that another key may mend."""
 _BUSY_STATUS = frozenset({503, 529})
 _LEVELS = 6
 _CODES = frozenset({"code", "type", "status", "reason", "error_type", "innererror"})
@@ -115,7 +117,10 @@ def refusal(status: int, headers: Mapping[str, str], content: bytes) -> ReplyErr
         return ReplyError("content_filter", reason, retry=False, untouched=True)
     if codes & _QUOTA_CODES or status == 402 or (status in (400, 403, 429) and _QUOTA.search(said)):
         return ReplyError(
-            "quota", f"{reason} (more tries do not help)", retry=False, untouched=True
+            "quota",
+            f"{reason} (add credit or take another key; more tries do not help)",
+            retry=False,
+            untouched=True,
         )
     refused = _refused_field(status, said, codes, error)
     worded = status in (400, 422) and _TOO_LONG.search(said)

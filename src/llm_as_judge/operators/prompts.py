@@ -74,7 +74,7 @@ def load_enhancements(path: Path | None = None) -> tuple[Enhancement, ...]:
         raw = parse_yaml(path.read_text(encoding="utf-8"), str(path)) or []
         return tuple(TypeAdapter(list[Enhancement]).validate_python(raw))
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except ValidationError as error:
         place, reason = place_and_reason(error)
         raise ConfigError(f"{path}: {place or 'file'}: {reason}") from None

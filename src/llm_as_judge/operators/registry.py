@@ -193,8 +193,13 @@ def _entry(operator: type[Operator], path: Path) -> OperatorEntry:
     except ValidationError as error:
         place, reason = place_and_reason(error)
         raise ConfigError(f"{path}: {place or 'file'}: {reason}") from None
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{path}: no such file; it describes the operator {operator.__name__}: write it "
+            "(docs/extending.md#an-operator)"
+        ) from None
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     if any(argument.name == EXECUTOR for argument in arguments):
         raise ConfigError(
             f"{path}: argument {EXECUTOR!r}: every operator that asks has it already "

@@ -147,7 +147,10 @@ def read_ask(
         data = _Body.model_validate(body)
     except ValidationError as error:
         place, reason = place_and_reason(error)
-        field = dotted(error.errors()[0]["loc"])
+        first = error.errors()[0]
+        field = dotted(first["loc"])
+        if first["type"] == "extra_forbidden":
+            reason = f"no such key (known: {', '.join(_Workflow.model_fields)})"
         raise RequestError(400, f"{place or 'body'}: {reason}", param=field or None) from None
     _refuse(data)
     wanted = data.workflow or _Workflow()

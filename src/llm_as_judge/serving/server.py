@@ -107,7 +107,9 @@ def _listen(binding: Binding) -> socket.socket:
     except OSError as error:
         listener.close()
         reason = error.strerror or str(error)
-        raise ConfigError(f"{binding.host}:{binding.port}: cannot listen: {reason}") from None
+        raise ConfigError(
+            f"{binding.host}:{binding.port}: cannot listen: {reason}; name another --port or --host"
+        ) from None
     return listener
 
 

@@ -111,8 +111,11 @@ def smallness(results: Mapping[str, Results]) -> str:
     few = min((f["graded"] or 0.0 for f in figures if "graded" in f), default=FEW)
     if few >= FEW:
         return ""
+    sets = [one for data in results.values() for one in data.datasets]
+    whole = all(0 < one.rows_in_test_file <= one.num_samples for one in sets)
+    more = "these are all there are; bring more rows" if whole else "evaluate more with --limit"
     widest = max((f["accuracy_high"] or 1.0) - (f["accuracy_low"] or 0.0) for f in figures)
     return (
         f"{few:.0f} graded problems: the accuracy is known to within {50 * widest:.0f} points. So few "
-        "show that everything runs, not whether training helps: evaluate more with --limit"
+        f"show that everything runs, not whether training helps: {more}"
     )

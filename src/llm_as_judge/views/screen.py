@@ -182,7 +182,9 @@ def _shares(last: Sequence[Mapping[str, float]]) -> str:
         "failed": "rollout/failed",
         "distinct": "rollout/distinct_programs",
     }
-    means = [(name, mean(last, key)) for name, key in named.items()]
+    means = [(name, mean(last, key)) for name, key in named.items() if name != "distinct"]
+    runnable = [row for row in last if row.get(named["distinct"])]  # 0: no program of the step ran
+    means.append(("distinct", mean(runnable, named["distinct"])))
     return " · ".join(f"{name} {value:.0%}" for name, value in means if value is not None)
 
 
@@ -208,10 +210,11 @@ def _bill(run: RunDir) -> str:
     if isinstance(total, dict):
         calls = finite(total.get("calls")) or 0.0
         unpriced = finite(total.get("unpriced_tokens")) or 0.0
-        cost = "price unknown" if unpriced else f"${dollars_counted(total):,.4g}"
+        dollars = dollars_counted(total)
+        cost = " · price unknown" if unpriced else f" · ${dollars:,.4g}" if dollars else ""
         guessed = finite(total.get("estimated_tokens")) or 0.0
         part = f" · {guessed:,.0f} tokens of these estimated" if guessed else ""
-        return f"{calls:,.0f} calls · {tokens_counted(total):,.0f} tokens · {cost}{part}"
+        return f"{calls:,.0f} calls · {tokens_counted(total):,.0f} tokens{cost}{part}"
     used = [
         sum(
             (finite(row.get(key)) or 0.0) * (finite(row.get("rollout/count")) or 0.0)

@@ -32,6 +32,16 @@ from llm_as_judge.workflow.imports import drop_given_import, given_imports
 from llm_as_judge.workflow.repairs import return_pair
 from llm_as_judge.workflow.statements import define, follow, follow_annotations
 
+_LOOPS = (
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
+
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _TOP_LEVEL = ast.Import | ast.ImportFrom | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.Pass
 _INIT_ARGUMENTS = ("name", "llm_config", "dataset")
@@ -187,8 +197,15 @@ def _follow_call(call: ast.AsyncFunctionDef, module: Frame, lone: list[ast.Retur
     calls = end.cost if end is not None else v.Calls()
     if calls.most > options.max_calls:
         detail = f"{int(calls.most)} in the worst case, at most {options.max_calls} are allowed"
-        check.report("W603", call, detail)
+        check.report("W603", _first_loop(call), detail)
     return calls
+
+
+def _first_loop(call: ast.AsyncFunctionDef) -> ast.AST:
+    """The outermost loop that awaits; where there is none, the first statement."""
+    loops = (node for node in ast.walk(call) if isinstance(node, _LOOPS))
+    awaiting = (n for n in loops if any(isinstance(part, ast.Await) for part in ast.walk(n)))
+    return next(awaiting, call.body[0])
 
 
 def _bind_self_and(

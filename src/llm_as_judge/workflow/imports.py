@@ -64,6 +64,10 @@ def wrap_body(body: ast.Module, operators: Registry, domain: Domain) -> ast.Modu
     assert isinstance(call, ast.AsyncFunctionDef)
     replaced = _Qualify(named - assigned)
     statements = [replaced.visit(statement) for statement in body.body]
+    for node in ast.walk(tree):  # a finding on the whole stands at the end of what was written
+        if isinstance(node, ast.stmt):
+            node.lineno = node.end_lineno = body.body[-1].end_lineno or 1
+            node.col_offset = node.end_col_offset = 0
     prelude = [] if isinstance(call.body[0], ast.Pass) else call.body
     call.body = [*prelude, *statements] or call.body
     return tree

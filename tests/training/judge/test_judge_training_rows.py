@@ -142,7 +142,10 @@ ROW = {"id": "1", "domain": "qa", "question": "Which?", "reference": "Venn"}
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({**ROW, "candidate": "Venn"}, "no 'correct'"),
+        (
+            {**ROW, "candidate": "Venn"},
+            "no 'correct'; a labeled row has 'candidate' and 'correct', a question alone",
+        ),
         ({**ROW, "correct": True}, "no 'candidate'"),
         ({**ROW, "candidate": "Venn", "correct": "yes"}, "'correct' must be true or false"),
         (
@@ -153,7 +156,7 @@ ROW = {"id": "1", "domain": "qa", "question": "Which?", "reference": "Venn"}
                 "candidate": "x",
                 "correct": True,
             },
-            "a code row",
+            "a code row: .*leave code rows out",
         ),
     ],
 )

@@ -33,6 +33,8 @@ from llm_as_judge.types import Budget, Domain, Problem, to_json
 from llm_as_judge.workflow.program import ProgramOptions
 
 DRAWS = 4
+LEAST_ROWS = 2
+"""Of a domain: a program is chosen on some and scored on the others."""
 
 Rows = Mapping[Domain, Sequence[Problem]]
 
@@ -47,6 +49,15 @@ class SearchOptions:
     seed: int = 0
     halving: bool = True
     """False: every program runs on every problem at every draw."""
+
+
+def too_few(problems: Rows) -> str:
+    """``code has 1 row``: the domains that nothing can be chosen on; empty: there is none."""
+    return ", ".join(
+        f"{domain} has {len(rows)} row{'s' * (len(rows) != 1)}"
+        for domain, rows in problems.items()
+        if len(rows) < LEAST_ROWS
+    )
 
 
 def usual_draws(temperature: float) -> int:
@@ -101,12 +112,8 @@ async def search(
         DataError: a domain with fewer than two problems.
         BudgetError, EndpointError: see :meth:`BankRunner.fill`.
     """
-    for domain, rows in problems.items():
-        if len(rows) < 2:
-            raise DataError(
-                f"{domain}: too few rows to search on: {len(rows)}, wanted 2 or more; raise the "
-                "limit on rows, or add some"
-            )
+    if few := too_few(problems):
+        raise DataError(f"{few}, wanted {LEAST_ROWS} or more of each type")
     taking = {d: widened(programs[d], options.count, limits, options.seed) for d in problems}
     shown: set[Domain] = set()
 

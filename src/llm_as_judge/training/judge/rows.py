@@ -97,12 +97,16 @@ def _training_row(row: AnswerRow) -> tuple[Case, bool]:
     has_label = "correct" in row
     if has_label is not ("candidate" in row):
         missing = "correct" if "candidate" in row else "candidate"
-        raise DataError(f"no {missing!r}; a row has both, or neither")
+        raise DataError(
+            f"no {missing!r}; a labeled row has 'candidate' and 'correct', a question alone has neither"
+        )
     answer = read_answer(row if has_label else {**row, "candidate": ""})
     if has_label and not isinstance(row["correct"], bool):
         raise DataError("'correct' must be true or false")
     if answer.problem.domain == "code":
-        raise DataError("a code row: hidden tests alone decide on code")
+        raise DataError(
+            "a code row: hidden tests alone decide on code, no judge does; leave code rows out"
+        )
     source = str(row.get("source") or "labeled")
     category = LABELED if has_label else BARE
     correct = bool(row.get("correct"))

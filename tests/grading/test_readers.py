@@ -19,9 +19,10 @@ from llm_as_judge.grading.number import count_numbers, has_decimal_comma, parse_
 from llm_as_judge.grading.options import problem_options
 from llm_as_judge.grading.rules import extract_code
 from llm_as_judge.grading.shape import parse_shape
+from llm_as_judge.grading.single_values import Asked
 from llm_as_judge.grading.text import contains_words, normal_text
 from llm_as_judge.grading.units import read_unit
-from llm_as_judge.grading.values import Asked, compare_values, contains_value, gold_kind
+from llm_as_judge.grading.values import compare_values, contains_value, gold_kind
 from llm_as_judge.thoughts import without_thoughts
 from llm_as_judge.types import AnswerKind, AnswerSpec, Problem
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from llm_as_judge.grading.single_values import Asked
 from llm_as_judge.grading.units import read_unit, same_dimensions
-from llm_as_judge.grading.values import Asked, compare_values, gold_kind
+from llm_as_judge.grading.values import compare_values, gold_kind
 from llm_as_judge.grading.wordlists import MEASURES, PREFIXED
 from llm_as_judge.types import AnswerKind, AnswerSpec, Domain
 

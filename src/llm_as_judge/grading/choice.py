@@ -10,13 +10,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
-from string import ascii_uppercase
 from typing import Literal
 
+from llm_as_judge.grading.choice_mentions import (
+    DENIED_BEFORE,
+    DENIED_BEHIND,
+    HEDGING,
+    JOINING,
+    REASONS,
+    SAYING,
+    WORD,
+    mentions_of,
+    option_of_letter,
+)
 from llm_as_judge.grading.extract import declarations, declared_answer, undecorated
 from llm_as_judge.grading.options import option_key, problem_options, undressed
-from llm_as_judge.grading.values import Asked, compare_values
+from llm_as_judge.grading.single_values import Asked
+from llm_as_judge.grading.values import compare_values
 from llm_as_judge.types import Problem, Verdict
 
 Fault = Literal["several", "denied", "none", "unclear"]
@@ -41,181 +51,6 @@ def gold_options(problem: Problem, options: tuple[str, ...]) -> frozenset[int]:
 def is_choice(problem: Problem) -> bool:
     """Has ``problem`` options, of which a gold answer is one?"""
     return bool(problem.options) or bool(gold_options(problem, problem_options(problem)))
-
-
-# ------------------------------------------------------------------------------ mentions in a text
-_SAYING_WORDS = """
-    a an the my our your this that these it its i we i'm i'd i'll it's that's is are was be been
-    would will should must has have had to so thus therefore hence then and finally final
-    correct right best true proper appropriate answer answers option options choice choices
-    letter letters selection pick solution response one here among above following given only
-    clearly of in choose chose chosen pick picked select selected go going with say take
-    answered conclude conclusion think believe know seems seem appears appear equals which as
-    question stands for means ok okay yes sure well result there most =
-"""
-_SAYING = frozenset(_SAYING_WORDS.split())
-"""Words that announce an option, or say of it that it is the answer."""
-_JOINING = frozenset(
-    {"and", "or", "either", "both", "neither", "nor", "&", "/", ",", "vs", "versus"}
-)
-_HEDGING = frozenset(
-    {
-        "maybe",
-        "perhaps",
-        "possibly",
-        "probably",
-        "likely",
-        "might",
-        "could",
-        "may",
-        "guess",
-        "unsure",
-        "either",
-        "or",
-    }
-)
-_DENIES = (
-    r"(?:\b(?:(?:anything|everything|anyone|everyone|all|any)\s+(?:but|except|other than|besides)|not|never"
-    r"|neither|nor|except|excluding|unlike|rather than|instead of|as opposed to|other than)|n't)"
-)
-_DENIED_BEFORE = re.compile(
-    rf"{_DENIES}\s+(?:be\s+|is\s+|it\s+)?(?:the\s+)?(?:option\s+|choice\s+|answer\s+)?$"
-)
-_DENIED_BEHIND = re.compile(
-    r"\s*(?:(?:is|are|was|can|could|would|must|does)\s*(?:not|n't|never)(?:\s+(?:be\s+)?(?:the\s+|a\s+)?"
-    r"(?:right|correct|true|answer|it|one|possible|work|fit)(?:\s+(?:answer|option|choice|one))?)?"
-    r"|can't be|cannot be|(?:is|are|was|can be|would be)\s+(?:the\s+|an?\s+)?"
-    r"(?:wrong|incorrect|false|ruled out|excluded|impossible|out|eliminated)"
-    r"(?:\s+(?:answer|option|choice|one))?)\b"
-)
-_LETTER = re.compile(
-    r"(?P<open>[(\[{<])\s*(?P<inner>[A-Za-z])\s*[)\]}>]"
-    r"|(?<![\w'\\])(?P<called>(?:option|choice|letter|answer)\s*:?\s+)?"
-    r"(?P<bare>[A-Za-z])(?P<mark>[)\]]|[.:](?=\s|$))?(?![\w'^_+*<>(]|=\S|(?-i:/[a-z])|-\w|[.,]\d)",
-    re.IGNORECASE,
-)
-_WORD = re.compile(r"[^\W_]+(?:['\u2019][a-z]+)?|[&/+=<>^%$~\u2248*\\-]")
-
-
-@dataclass(frozen=True, slots=True)
-class _Mention:
-    start: int
-    end: int
-    index: int
-    by_text: bool
-
-
-@lru_cache(maxsize=256)
-def _text_pattern(options: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, int]] | None:
-    """All options' texts as they may stand in a sentence, and whose they are."""
-    keys: dict[str, int] = {}
-    for index, option in enumerate(options):
-        if key := option_key(option):
-            keys.setdefault(key, index)
-    if not keys:
-        return None
-    spelled = [
-        r"\s*".join(
-            re.escape(part).replace(r"\ ", r"\s+") for part in re.split(r"([^\w\s])", key) if part
-        )
-        for key in sorted(keys, key=len, reverse=True)
-    ]
-    pattern = rf"(?<![\w.+\-^\\$=])(?<!\d/)(?:{'|'.join(spelled)})(?!\w|[.,^]\w|/\d|\s*[%^])"
-    return re.compile(pattern, re.IGNORECASE), keys
-
-
-def _mentions(text: str, options: tuple[str, ...]) -> list[_Mention]:
-    """Options that stand in ``text``, in order; a text of one counts before a letter within it."""
-    found: list[_Mention] = []
-    texts = _text_pattern(options)
-    if texts is not None:
-        pattern, keys = texts
-        for match in pattern.finditer(text):
-            index = keys.get(option_key(match.group()))
-            if index is not None and not _is_label(match, text, options):
-                found.append(_Mention(match.start(), match.end(), index, by_text=True))
-    for match in _LETTER.finditer(text):
-        index = _letter_index(match, text, options)
-        inside = any(one.start < match.end() and match.start() < one.end for one in found)
-        if index is not None and not inside:
-            found.append(_Mention(match.start(), match.end(), index, by_text=False))
-    return sorted(found, key=lambda one: one.start)
-
-
-def _is_label(match: re.Match[str], text: str, options: tuple[str, ...]) -> bool:
-    """Is this one letter, which is an option's text, too, the letter of an option here?"""
-    shown = match.group()
-    if _option_of_letter(shown, options) is None:
-        return False
-    labeled = (
-        text[match.end() : match.end() + 1] in (")", "]", ".", ":") and text[match.end() + 1 :]
-    )
-    return shown.isupper() or bool(labeled)
-
-
-def _option_of_letter(letter: str, options: tuple[str, ...]) -> int | None:
-    """The index of the option that an ASCII letter of either case stands for; None of any other text."""
-    index = ascii_uppercase.find(letter.upper()) if len(letter) == 1 and letter.isascii() else -1
-    return index if 0 <= index < len(options) else None
-
-
-def _letter_index(match: re.Match[str], text: str, options: tuple[str, ...]) -> int | None:
-    """The option of a letter; None if it is a word ("a lamp", "I choose") or no option's."""
-    letter = match["inner"] or match["bare"]
-    index = _option_of_letter(letter, options)
-    if index is None:
-        return None
-    if match["inner"] or match["called"] or match["mark"] in (")", "]"):
-        return index
-    behind = text[match.end() :].lstrip(" .:,;!?)*")
-    alone = not text[: match.start()].strip(" (*#>-") and not behind
-    own = option_key(options[index])
-    before_own_text = bool(own) and option_key(behind[: len(options[index]) + 8]).startswith(own)
-    if letter.islower():
-        return index if alone or before_own_text or (match["mark"] and match.start() == 0) else None
-    if letter not in "AI" or match["mark"]:
-        return index
-    following = re.match(r"[^\W\d_]+", text[match.end() :].lstrip())
-    is_word = text[match.end() :].startswith(" ") and following is not None
-    within = letter == "A" and _MID_SENTENCE.search(text[: match.start()])
-    if not is_word or before_own_text or within:
-        return index
-    assert following is not None
-    word = following.group().casefold()
-    if letter == "I":
-        return index if word in {"is", "because", "or", "and"} else None
-    return (
-        index
-        if word in (_SAYING | _JOINING | _REASONS) or _starts_option(behind, options)
-        else None
-    )
-
-
-_MID_SENTENCE = re.compile(r"\b[a-z]+\s+\Z")
-"""Behind a small word the article is small, too: a capital A is a letter ("so A remain")."""
-
-
-def _starts_option(text: str, options: tuple[str, ...]) -> bool:
-    texts = _text_pattern(options)
-    return texts is not None and texts[0].match(text) is not None
-
-
-_REASONS = frozenset(
-    {
-        "because",
-        "since",
-        "as",
-        "for",
-        "due",
-        "given",
-        "while",
-        "whereas",
-        "rather",
-        "instead",
-        "not",
-        "but",
-    }
-)
 
 
 # -------------------------------------------------------------------------------- reading one text
@@ -263,7 +98,7 @@ def _fragment(text: str, options: tuple[str, ...], question: str) -> Choice:
 
 def _exact(text: str, options: tuple[str, ...]) -> int | None:
     """The one option whose whole text ``text`` is; by case where only that tells two apart."""
-    lettered = _option_of_letter(text.strip(" .:()[]"), options)
+    lettered = option_of_letter(text.strip(" .:()[]"), options)
     if lettered is not None:
         same = [i for i, option in enumerate(options) if option.strip() == text]
         return same[0] if text.islower() and len(same) == 1 else lettered
@@ -280,7 +115,7 @@ def _strict(text: str, options: tuple[str, ...], question: str) -> Choice | None
     if it has no mention, or other words, or is too long for that."""
     if len(text) > _LONGEST_FRAGMENT:
         return None
-    mentions = _mentions(text, options)
+    mentions = mentions_of(text, options)
     if not mentions:
         return None
     lead = _subject(text[: mentions[0].start], question)
@@ -290,22 +125,22 @@ def _strict(text: str, options: tuple[str, ...], question: str) -> Choice | None
     for number, mention in enumerate(mentions):
         before = text[place : mention.start].casefold()
         end = mentions[number + 1].start if number + 1 < len(mentions) else len(text)
-        behind = _DENIED_BEHIND.match(text[mention.end : end].casefold())
-        refused = _DENIED_BEFORE.search(before)
+        behind = DENIED_BEHIND.match(text[mention.end : end].casefold())
+        refused = DENIED_BEFORE.search(before)
         (denied if behind or refused else chosen).add(mention.index)
         kept += " " + (before[: refused.start()] if refused else before)
         place = mention.end + (behind.end() if behind else 0)
     tail = text[place:]
     kept += " " + ("" if _predicate(tail, question) else tail.casefold())
-    words = set(_WORD.findall(kept)) - {"-"}
+    words = set(WORD.findall(kept)) - {"-"}
     named = frozenset(chosen | denied)
-    if words - _SAYING - _JOINING - _HEDGING - {"but"}:
+    if words - SAYING - JOINING - HEDGING - {"but"}:
         return None
     if len(chosen) > 1:
         return Choice(None, "several", named)
     if not chosen:
         return Choice(None, "denied", named)
-    if words & _HEDGING:
+    if words & HEDGING:
         return Choice(None, "unclear", named)
     return Choice(chosen.pop(), None, named)
 
@@ -337,16 +172,16 @@ def _predicate(tail: str, question: str) -> bool:
 
 def _of_question(text: str, question: str) -> bool:
     """Has ``text`` only words of ``question``, which denies nothing?"""
-    asked = set(_WORD.findall(question.casefold()))
-    said = set(_WORD.findall(text.casefold()))
-    return said <= asked | _SAYING and not _DENYING.search(question) and not _DENYING.search(text)
+    asked = set(WORD.findall(question.casefold()))
+    said = set(WORD.findall(text.casefold()))
+    return said <= asked | SAYING and not _DENYING.search(question) and not _DENYING.search(text)
 
 
 def _with_remark(head: Choice, remark: str, options: tuple[str, ...]) -> Choice:
     """``head`` where what follows takes nothing of it back."""
     if head.fault == "several" or head.index is None:
         return head
-    others = {one.index for one in _mentions(remark, options)} - {head.index}
+    others = {one.index for one in mentions_of(remark, options)} - {head.index}
     named = head.named | others
     if others and (_RETRACTED.search(remark) or _SO.search(remark)):
         return Choice(None, "several", named)
@@ -355,7 +190,7 @@ def _with_remark(head: Choice, remark: str, options: tuple[str, ...]) -> Choice:
     if any(_names_other(line, head.index, options) for line in remark.splitlines()):
         return Choice(None, "several", named)
     beside = remark.split("\n", 1)[0].lstrip(" .,:;(\u2013\u2014-")
-    others_first = [one for one in _mentions(beside, options) if one.start == 0]
+    others_first = [one for one in mentions_of(beside, options) if one.start == 0]
     if any(one.index != head.index for one in others_first) or _is_label_text(remark, beside):
         return Choice(None, "unclear", named)
     return head
@@ -364,7 +199,7 @@ def _with_remark(head: Choice, remark: str, options: tuple[str, ...]) -> Choice:
 def _is_label_text(remark: str, beside: str) -> bool:
     """Does ``remark`` give the letter before it a text of its own, as in "B. xenon"?"""
     words = beside.casefold().split()
-    light = bool(words) and words[0] in _SAYING | _REASONS
+    light = bool(words) and words[0] in SAYING | REASONS
     return (
         remark[:1] in ".:"
         and 0 < len(words) <= _MOST_BARE_WORDS
@@ -387,12 +222,12 @@ _PLACES = frozenset(
 
 def _unread(text: str, options: tuple[str, ...]) -> Choice:
     """Of a text that names no option plainly: none, if it is short and has nothing of any."""
-    named = frozenset(one.index for one in _mentions(text, options))
+    named = frozenset(one.index for one in mentions_of(text, options))
     words = set(re.findall(r"\w+", text.casefold()))
     known = {word for option in options for word in re.findall(r"\w+", option.casefold())}
     bare = len(text.split()) <= _MOST_BARE_WORDS and "\n" not in text
     worded = re.search(r"[^\W\d_]{2,}", text)
-    if bare and not (named or words & _PLACES) and not (worded and words & (known - _SAYING)):
+    if bare and not (named or words & _PLACES) and not (worded and words & (known - SAYING)):
         return Choice(None, "none")
     return Choice(None, "unclear", named)
 

@@ -23,9 +23,10 @@ from llm_as_judge.grading.number import Quantity, count_numbers
 from llm_as_judge.grading.options import problem_options
 from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.shape import parse_shape
+from llm_as_judge.grading.single_values import Asked
 from llm_as_judge.grading.symbolic import compare, limit_worker
 from llm_as_judge.grading.text import normal_text
-from llm_as_judge.grading.values import Asked, bare, compare_values, is_value
+from llm_as_judge.grading.values import bare, compare_values, is_value
 from llm_as_judge.thoughts import without_thoughts
 from llm_as_judge.types import Problem
 

@@ -1,4 +1,4 @@
-"""Final expression of a declared answer: the one that is compared, and its plain number."""
+"""The final expression of a declared answer, which is compared, and its plain number."""
 
 from __future__ import annotations
 

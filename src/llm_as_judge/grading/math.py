@@ -21,9 +21,10 @@ from llm_as_judge.grading.latex import normalize
 from llm_as_judge.grading.number import Quantity, in_currency, parse_number
 from llm_as_judge.grading.pool import KillablePool
 from llm_as_judge.grading.shape import Scalar, Shape, parse_shape
+from llm_as_judge.grading.single_values import Asked
 from llm_as_judge.grading.symbolic import compare
 from llm_as_judge.grading.units import read_unit, same_dimensions
-from llm_as_judge.grading.values import Asked, asks_order, compare_values, is_value
+from llm_as_judge.grading.values import asks_order, compare_values, is_value
 from llm_as_judge.types import Problem, Verdict
 
 _LONGEST_ANSWER = 1500

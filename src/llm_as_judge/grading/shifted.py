@@ -1,6 +1,7 @@
-"""Shifted replies, which hold the gold and say something beside it: "the deputy of Rossi", "Rossi's successor",
-"until Sunday", "it used to be Rossi", "Rossi is banned", "Rossi forwards it", "HR, which informs Rossi", "Rossi, but
-anybody may", "120 euros a year", "30 working days", "for books only".
+"""The reader of shifted replies: they hold the gold and say something beside it that makes them wrong.
+
+"The deputy of Rossi", "Rossi's successor", "until Sunday", "it used to be Rossi", "Rossi is banned", "Rossi forwards it",
+"HR, which informs Rossi", "Rossi, but anybody may", "120 euros a year", "30 working days", "for books only".
 
 People rarely write such replies, but one word makes a right answer wrong there, so a policy that is rewarded for
 them would find them.

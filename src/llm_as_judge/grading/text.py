@@ -96,3 +96,15 @@ def contains_words(text: str, gold: str) -> bool:
 def is_short(text: str) -> bool:
     """At most :data:`SHORT` words."""
     return len(text.split()) <= SHORT
+
+
+_ITEMS_APART = re.compile(
+    r"\s*(?:;|\n|,(?!\d{3}(?!\d))\s*(?:and\b|or\b|&)?|\s(?:and|&)\s|\s\+\s)\s*"
+)
+_NUMBERED = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
+
+
+def split_items(text: str) -> list[str]:
+    """Items of a list: between commas, semicolons, lines or "and"; without numbers and bullets before them."""
+    items = (_NUMBERED.sub("", item).strip(" .") for item in _ITEMS_APART.split(text) if item)
+    return [item for item in items if item]

@@ -208,7 +208,7 @@ ACCEPTED = {
 
 @pytest.mark.parametrize(
     ("name", "wrong", "accepted"),
-    [("written_attacks", 60, set()), ("attacks_by_hand", 120, ACCEPTED)],
+    [("written_attacks", 60, set()), ("attacks_by_hand", 240, ACCEPTED)],
 )
 async def test_rules_alone_accept_no_attack_written_by_hand_but_these(
     name: str, wrong: int, accepted: set[str]

@@ -73,7 +73,7 @@ def check(tree: ast.Module, options: CheckOptions) -> Checked:
         calls = _follow_program(tree, workflow, state, lone)
     except TooComplexError:
         return Checked((Finding("W109", 0, "it has too many paths"),))
-    findings = sorted(state.findings.values(), key=lambda f: (f.line, f.code))
+    findings = sorted(state.findings.values(), key=lambda f: (f.line, f.column, f.code))
     if not findings and (error := _compile_error(tree)) is not None:
         findings = [error]
     return Checked(

@@ -119,7 +119,8 @@ class Check:
         self, code: str, node: ast.AST | None, detail: str = "", repair: Repair | None = None
     ) -> None:
         line = getattr(node, "lineno", 0)
-        self.findings.setdefault((code, line, detail), Finding(code, line, detail, repair))
+        found = Finding(code, line, detail, repair, getattr(node, "col_offset", 0))
+        self.findings.setdefault((code, line, detail), found)
 
 
 @dataclass(slots=True, eq=False)

@@ -213,6 +213,8 @@ class Finding:
     line: int
     detail: str
     repair: Repair | None = None
+    column: int = 0
+    """By which findings of one line are in order."""
 
     def as_diagnostic(self) -> Diagnostic:
         rule = RULES[self.code]

@@ -64,10 +64,12 @@ def wrap_body(body: ast.Module, operators: Registry, domain: Domain) -> ast.Modu
     assert isinstance(call, ast.AsyncFunctionDef)
     replaced = _Qualify(named - assigned)
     statements = [replaced.visit(statement) for statement in body.body]
-    for node in ast.walk(tree):  # a finding on the whole stands at the end of what was written
+    last = body.body[-1] if body.body else None
+    line, column = (last.end_lineno or 1, last.end_col_offset or 0) if last else (1, 0)
+    for node in ast.walk(tree):  # a finding on the whole stands behind what was written
         if isinstance(node, ast.stmt):
-            node.lineno = node.end_lineno = body.body[-1].end_lineno or 1
-            node.col_offset = node.end_col_offset = 0
+            node.lineno = node.end_lineno = line
+            node.col_offset = node.end_col_offset = column
     prelude = [] if isinstance(call.body[0], ast.Pass) else call.body
     call.body = [*prelude, *statements] or call.body
     return tree

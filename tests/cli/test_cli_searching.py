@@ -109,14 +109,21 @@ def test_what_does_not_fit_is_one_line(verb: Verbs, options: tuple[str, ...], sa
 def test_too_few_rows_are_refused_before_the_estimate_and_the_other_split_is_named(
     verb: Verbs, folder: Path
 ) -> None:
-    write_problems(
-        folder / "data" / "mixed" / "val_mixed.jsonl", [*ROWS["gsm8k"], ROWS["hotpotqa"][0]]
-    )
+    rows = folder / "data" / "mixed" / "val_mixed.jsonl"
+    write_problems(rows, [ROWS["gsm8k"][0], ROWS["hotpotqa"][0]])
     code, out, err = verb("search", *SMALL, "--bank", "none")
     assert code == 2, err
-    assert "qa has 1 row of val, wanted 2 or more of each type to choose a program on" in err
-    assert "; take --split train, or add rows" in err
+    wanted = "math has 1 row, qa has 1 row of val, wanted 2 or more of a type to choose a program on"
+    assert f"{wanted}; take --split train, or add rows" in err
     assert "estimate" not in out + err
+
+
+def test_a_type_of_one_row_is_left_out_and_named(verb: Verbs, folder: Path) -> None:
+    rows = folder / "data" / "mixed" / "val_mixed.jsonl"
+    write_problems(rows, [*ROWS["gsm8k"], ROWS["hotpotqa"][0]])
+    code, _, err = verb("search", *SMALL, "--count", "1")
+    assert code == 0, err
+    assert "left out: qa has 1 row of val, wanted 2 or more of a type" in err
 
 
 def test_a_search_that_is_stopped_says_what_is_kept(

@@ -63,7 +63,7 @@ async def test_one_program_that_is_better_everywhere_is_to_be_used(tmp_path: Pat
     answer = await told(tmp_path, lambda program, _: 0.8 if number(program) == 2 else 0.4)
     assert answer.answer == "use this fixed program"
     assert answer.gain.startswith("program 2 +")
-    assert answer.gain.endswith(" over a direct call, cross-validated on 120 rows")
+    assert answer.gain.endswith(" against a direct call, cross-validated on 120 rows")
 
 
 async def test_programs_that_are_all_alike_leave_no_room(tmp_path: Path) -> None:

@@ -23,8 +23,10 @@ from llm_as_judge.evaluation.search.halving import mixed_order
 from llm_as_judge.evaluation.search.programs import shipped
 from llm_as_judge.evaluation.search.run import (
     LEAST_ROWS,
+    Rows,
     SearchOptions,
     check_options,
+    enough,
     too_few,
     usual_draws,
 )
@@ -120,8 +122,7 @@ def _of_folder(folder: Path, settings: Config) -> None:
         say(line)
 
 
-def _own_rows(path: Path, limit: str, settings: Config) -> dict[Domain, list[Problem]]:
-
+def _own_rows(path: Path, limit: str, settings: Config) -> Rows:
     most = int(limit) if limit.isdecimal() else 0
     if limit != "all" and most < 2:
         raise ConfigError(f"--limit {limit}: wanted how many rows, at least 2, or all")
@@ -143,12 +144,12 @@ def _own_rows(path: Path, limit: str, settings: Config) -> dict[Domain, list[Pro
     for problem in taken:
         problems.setdefault(problem.domain, []).append(problem)
     few = too_few(problems)
-    enough = {domain: rows for domain, rows in problems.items() if len(rows) >= LEAST_ROWS}
-    if not enough:
+    found = enough(problems)
+    if not found:
         raise DataError(
             f"{path}: {TOO_FEW}: {few or 'no row'}, wanted {LEAST_ROWS} or more of a type, and "
             f"{FEW_ROWS} or more for an answer; add rows"
         )
     if few:
         note(f"left out: {few}, wanted {LEAST_ROWS} or more of a type to choose a program on")
-    return enough
+    return found

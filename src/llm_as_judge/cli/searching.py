@@ -17,6 +17,7 @@ from llm_as_judge.evaluation.search.run import (
     Rows,
     SearchOptions,
     check_options,
+    enough,
     too_few,
     usual_draws,
 )
@@ -41,12 +42,15 @@ def search(
     options = SearchOptions(count, draws or usual_draws(temperature), settings.training.seed)
     check_options(options, temperature)
     problems = _rows(settings, split, rows, bank)
-    if few := too_few(problems):
+    few, problems = too_few(problems), enough(problems)
+    if not problems:
         do = "raise --rows, or take" if rows < LEAST_ROWS else "take"
         other = " --split train, or add rows" if split == "val" else " more rows"
         raise DataError(
-            f"{few} of {split}, wanted {LEAST_ROWS} or more of each type to choose a program on; {do}{other}"
+            f"{few} of {split}, wanted {LEAST_ROWS} or more of a type to choose a program on; {do}{other}"
         )
+    if few:
+        note(f"left out: {few} of {split}, wanted {LEAST_ROWS} or more of a type")
     taking = _programs(settings, options, problems, programs)
     say_estimate(settings, problems, taking, options, bank)
     run_search(settings, out, bank, problems, taking, options)
@@ -74,7 +78,7 @@ def _programs(
     return taking
 
 
-def _rows(settings: Config, split: str, rows: int, bank: Path) -> dict[Domain, list[Problem]]:
+def _rows(settings: Config, split: str, rows: int, bank: Path) -> Rows:
     """Of each domain those that the bank knows, then the first of the others, in the order of the mix;
     says where there are fewer."""
 
@@ -99,5 +103,7 @@ def _rows(settings: Config, split: str, rows: int, bank: Path) -> dict[Domain, l
                 break
     for domain, chosen in problems.items():
         if len(chosen) < rows:
-            note(f"{domain}: {len(chosen)} rows, not {rows}: {path} has no more")
+            note(
+                f"{domain}: {len(chosen)} row{'s' * (len(chosen) != 1)}, not {rows}: {path} has no more"
+            )
     return problems

@@ -107,21 +107,20 @@ class Estimate:
             if means.rollouts
             else f"assuming {_counted(round(means.calls, 1), 'call')} a program, replies of full length"
         )
-        expected = "about" if means.rollouts else "at most"
         steps = "" if self.steps is None else f"{_counted(self.steps, 'step')}, "
         calls = f"about {self.calls:,} of the executor, at most {self.most_calls:,}"
         if self.most_judge_calls:
             calls += f"; at most {self.most_judge_calls:,} of the judge's model"
         tokens = (
-            f"about {usage.prompt_tokens:,} read, {expected} {usage.completion_tokens:,} written"
+            f"about {usage.prompt_tokens:,} read, about {usage.completion_tokens:,} written; "
+            f"at most {self.most_completion_tokens:,} written"
         )
-        tokens += f"; {self.most_completion_tokens:,} written at the most calls"
         dollars = "price unknown" if self.cost_usd is None else f"{_sum(self.cost_usd)} dollars"
         return (
             f"estimate: {steps}{_counted(self.rollouts, 'program')} ({basis})",
             f"  calls   {calls}",
             f"  tokens  {tokens}",
-            f"  cost    {expected} {self.cost:,.0f} written tokens, {dollars}",
+            f"  cost    about {self.cost:,.0f} written tokens, {dollars}",
         )
 
     def __str__(self) -> str:

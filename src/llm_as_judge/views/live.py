@@ -116,6 +116,6 @@ def smallness(results: Mapping[str, Results]) -> str:
     more = "these are all there are; bring more rows" if whole else "evaluate more with --limit"
     widest = max((f["accuracy_high"] or 1.0) - (f["accuracy_low"] or 0.0) for f in figures)
     return (
-        f"{few:.0f} graded problems: the accuracy is known to within {50 * widest:.0f} points. So few "
-        f"show that everything runs, not whether training helps: {more}"
+        f"{few:.0f} graded problems: the accuracy is known to within {50 * widest:.0f} points, and a smaller "
+        f"gain hardly shows: {more}"
     )

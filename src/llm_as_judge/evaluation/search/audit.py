@@ -88,8 +88,10 @@ def advice(
         paired([chosen[id_].verdict for id_ in ids], [plain[id_] for id_ in ids]) if ids else None
     )
     gain = (
-        f"{names} {100 * pair.difference:+.1f} points [{100 * pair.low:+.1f}, {100 * pair.high:+.1f}] over a "
-        f"direct call, cross-validated on {len(ids)} rows"
+        f"a direct call is the best fixed program, chosen on {len(ids)} rows"
+        if pair is not None and names == PLAIN
+        else f"{names} {100 * pair.difference:+.1f} points [{100 * pair.low:+.1f}, {100 * pair.high:+.1f}] against "
+        f"a direct call, cross-validated on {len(ids)} rows"
         if pair is not None
         else "no row was answered under both the best fixed program and a direct call"
     )

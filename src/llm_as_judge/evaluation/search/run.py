@@ -60,6 +60,11 @@ def too_few(problems: Rows) -> str:
     )
 
 
+def enough(problems: Rows) -> dict[Domain, Sequence[Problem]]:
+    """The domains that a program can be chosen on."""
+    return {domain: rows for domain, rows in problems.items() if len(rows) >= LEAST_ROWS}
+
+
 def usual_draws(temperature: float) -> int:
     """Runs of a program on a problem, where nobody says how many."""
     return DRAWS if temperature else 1

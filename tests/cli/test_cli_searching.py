@@ -113,7 +113,9 @@ def test_too_few_rows_are_refused_before_the_estimate_and_the_other_split_is_nam
     write_problems(rows, [ROWS["gsm8k"][0], ROWS["hotpotqa"][0]])
     code, out, err = verb("search", *SMALL, "--bank", "none")
     assert code == 2, err
-    wanted = "math has 1 row, qa has 1 row of val, wanted 2 or more of a type to choose a program on"
+    wanted = (
+        "math has 1 row, qa has 1 row of val, wanted 2 or more of a type to choose a program on"
+    )
     assert f"{wanted}; take --split train, or add rows" in err
     assert "estimate" not in out + err
 

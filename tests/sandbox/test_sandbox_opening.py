@@ -18,7 +18,7 @@ from llm_as_judge.sandbox import interpreter, open_sandbox
 from llm_as_judge.sandbox.forkserver import ForkServer
 from llm_as_judge.sandbox.interpreter import Interpreter, host_interpreter
 from llm_as_judge.sandbox.jail import find_bubblewrap
-from llm_as_judge.sandbox.launch import ChildKind, Exit, SubprocessLauncher
+from llm_as_judge.sandbox.launch import Child, ChildKind, Exit, SubprocessLauncher
 from llm_as_judge.sandbox.runs import ProcessSandbox
 from llm_as_judge.types import IsolationReport, RunLimits
 
@@ -177,3 +177,41 @@ async def test_a_start_that_is_given_up_leaves_no_socket_and_no_folder(
         await starting
     assert [one.fileno() for one in pairs[:2]] == [-1, -1]
     assert list(tmp_path.iterdir()) == []
+
+
+class SlowToEnd(SubprocessLauncher):
+    """Children that end when they are let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.children = list[Child]()
+        self.is_ending, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def start(self, kind: ChildKind) -> Child:
+        child = await super().start(kind)
+        end = child.end
+
+        async def slowly(clean: bool = False) -> Exit:
+            self.is_ending.set()
+            await self.may_end.wait()
+            return await end(clean)
+
+        child.end = slowly  # type: ignore[method-assign]
+        self.children.append(child)
+        return child
+
+
+async def test_a_grading_that_is_given_up_while_it_ends_leaves_none_of_its_children() -> None:
+    launcher = SlowToEnd()
+    sandbox = ProcessSandbox(launcher, IsolationReport("", {}), max_children=2)
+    code = "def f(): return 1"
+    grading = asyncio.create_task(
+        sandbox.run_tests(code, "f", ("assert f() == 1",), RunLimits(wall_s=60))
+    )
+    await launcher.is_ending.wait()
+    grading.cancel()
+    await asyncio.sleep(0)
+    launcher.may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await grading
+    assert [child.sock.fileno() for child in launcher.children] == [-1, -1]

@@ -212,7 +212,7 @@ class ForkServer:
         if not pool.goes_on:
             return
         with contextlib.suppress(SandboxError):  # it has died: the next run starts another
-            while len(pool.idle) < KEPT_READY:
+            while len(pool.idle) < KEPT_READY and self._pools.get(kind) is pool:
                 await self._make_ready(kind, pool)
         self._refill_slowly()
 

@@ -141,8 +141,7 @@ class ProcessSandbox:
                     children.append(await self._launcher.start(child_kind(limits, loops=False)))
                 report = await run(limits.wall_s, *children)
             finally:
-                for child in children:
-                    await _ended(child, clean=report is not None and not report.error)
+                await _ended(children, clean=report is not None and not report.error)
             if report.error and any(child.lost for child in children):
                 raise SandboxError("the sandbox server died during this run")
             return report
@@ -174,7 +173,7 @@ class ProcessSandbox:
             try:
                 result = await run.until_done(child)
             finally:
-                ended = await _ended(child, clean=result is not None)
+                (ended,) = await _ended([child], clean=result is not None)
             seconds = time.monotonic() - started
             if result is None:
                 if child.lost:
@@ -185,9 +184,9 @@ class ProcessSandbox:
             )
 
 
-async def _ended(child: Child, clean: bool) -> Exit:
-    """Ends a child even if the caller is cancelled meanwhile."""
-    ending = asyncio.ensure_future(child.end(clean))
+async def _ended(children: Iterable[Child], clean: bool) -> list[Exit]:
+    """Ends each child, all of them even if the caller is cancelled meanwhile."""
+    ending = asyncio.gather(*(child.end(clean) for child in children))
     try:
         return await asyncio.shield(ending)
     except asyncio.CancelledError:

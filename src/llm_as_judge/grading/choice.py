@@ -74,6 +74,8 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 
+_MORE = re.compile(r"\s*,\s*[-+]?\d|\W*(?:wrong|incorrect|false)\b", re.IGNORECASE)
+"""Another number behind a comma, or a word that denies."""
 _CONDITION = re.compile(r"[\s.,:;(\u2013\u2014-]*(?:only\s+)?(?:if|unless)\b", re.IGNORECASE)
 
 
@@ -118,6 +120,8 @@ def _strict(text: str, options: tuple[str, ...], question: str) -> Choice | None
     mentions = mentions_of(text, options)
     if not mentions:
         return None
+    if _TURNED.search(text[: mentions[0].start]):
+        return None
     lead = _subject(text[: mentions[0].start], question)
     chosen: set[int] = set()
     denied: set[int] = set()
@@ -134,7 +138,7 @@ def _strict(text: str, options: tuple[str, ...], question: str) -> Choice | None
     kept += " " + ("" if _predicate(tail, question) else tail.casefold())
     words = set(WORD.findall(kept)) - {"-"}
     named = frozenset(chosen | denied)
-    if words - SAYING - JOINING - HEDGING - {"but"}:
+    if words - SAYING - JOINING - HEDGING - {"but"} or _FACTOR.fullmatch(tail):
         return None
     if len(chosen) > 1:
         return Choice(None, "several", named)
@@ -145,6 +149,9 @@ def _strict(text: str, options: tuple[str, ...], question: str) -> Choice | None
     return Choice(chosen.pop(), None, named)
 
 
+_TURNED = re.compile(r"-\s*\(\s*\Z")
+_FACTOR = re.compile(r"\s+[a-zA-Z]\W*")
+"""A letter behind an option: "\\sqrt{17} i" is another value."""
 _COPULA = re.compile(
     r"^\s*(?:so|thus|hence|therefore)?,?\s*(?:the|this|that|its|our)?\s*(?P<subject>[\w' ]{1,80}?)\s+"
     r"(?:is|was|are|were|must be|has to be|should be|would be)\s+(?:the\s+|an?\s+)?$",
@@ -185,7 +192,7 @@ def _with_remark(head: Choice, remark: str, options: tuple[str, ...]) -> Choice:
     named = head.named | others
     if others and (_RETRACTED.search(remark) or _SO.search(remark)):
         return Choice(None, "several", named)
-    if _TAKEN_BACK.search(remark) or _CONDITION.match(remark):
+    if _TAKEN_BACK.search(remark) or _CONDITION.match(remark) or _MORE.match(remark):
         return Choice(None, "unclear", named)
     if any(_names_other(line, head.index, options) for line in remark.splitlines()):
         return Choice(None, "several", named)

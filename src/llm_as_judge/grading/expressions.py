@@ -27,6 +27,9 @@ _DIGITS = 300
 _DEEPEST = 40
 _SIDE = r"(\d+|\(-?\d+\))"
 _QUOTIENT = re.compile(rf"(?<![\w.}}]){_SIDE}/{_SIDE}(?=\s*(?:[a-zA-Z(]|\\(?!cdot|text|%)))")
+_PRODUCT = re.compile(r"[a-z]{2,3}")
+"""A name that may be a product of variables."""
+_LEFT_OUT = re.compile(r"\\ldots(?![a-z])|\.\.\.")
 _POINTS = ("13/11", "29/17", "7/19")
 
 
@@ -51,7 +54,9 @@ def algebra() -> Any:
 
 def compare_scalars(gold: Scalar, candidate: Scalar, given: Given) -> Relation:
     """Relation of two expressions or equations."""
-    renamed = bool(gold.name and candidate.name and gold.name != candidate.name)
+    if _PRODUCT.fullmatch(gold.name) and not candidate.name:
+        return "unknown"  # the gold may be a curve: xy = 6
+    renamed = bool(gold.name and candidate.name and gold.name.lower() != candidate.name.lower())
     renamed = renamed and "(" not in gold.name + candidate.name
     if renamed or "=" in gold.latex + candidate.latex:
         relation = _compare(_equation(gold), _equation(candidate), given)
@@ -74,6 +79,8 @@ def _free(*scalars: Scalar) -> bool:
 
 
 def _compare(gold: str, candidate: str, given: Given) -> Relation:
+    if _LEFT_OUT.search(gold + candidate):
+        return "unknown"  # the algebra does not know which terms
     one, other = parse(gold, given.positive), parse(candidate, given.positive)
     if one is None or other is None or _is_undefined(one) or _is_undefined(other):
         return "unknown"
@@ -83,7 +90,8 @@ def _compare(gold: str, candidate: str, given: Given) -> Relation:
         both = [_QUOTIENT.sub(r"\\frac{\1}{\2} ", latex) for latex in (gold, candidate)]
         again = relation if both == [gold, candidate] else _compare(both[0], both[1], given)
         return relation if again == relation else "unknown"
-    if relation == "unknown" and given.step is None:
+    equations = [isinstance(side, algebra().Equality) for side in (one, other)]
+    if relation == "unknown" and given.step is None and equations[0] == equations[1]:
         relation = _verified(one, other)
     return relation
 
@@ -95,12 +103,12 @@ def parse(latex: str, positive: frozenset[str] = frozenset()) -> Any:
     if read is None or not positive:
         return read
     sympy = algebra()
-    named = [s for s in read.free_symbols if "*" in positive or s.name in positive]
+    named = [s for s in read.free_symbols if "*" in positive or s.name.lower() in positive]
     return read.xreplace({symbol: sympy.Symbol(symbol.name, positive=True) for symbol in named})
 
 
 def _read(latex: str) -> Any:
-    from latex2sympy2_extended import latex2sympy
+    from latex2sympy2_extended.latex2sympy2 import ConversionConfig, latex2sympy
 
     if _is_deep(latex):
         return None
@@ -111,7 +119,8 @@ def _read(latex: str) -> Any:
     latex = re.sub(r"\\(?:text|mathrm)\s*\{\s*([a-zA-Z])\s*\}", r"\1", latex)
     latex = re.sub(r"(?<![\\\w{^.])(\d+)\s+(?=\d)", r"\1\\cdot ", latex)
     try:
-        parsed = latex2sympy(latex)
+        # R and r are two variables
+        parsed = latex2sympy(latex, conversion_config=ConversionConfig(lowercase_symbols=False))
     except MemoryError:
         return None
     # The parser raises bare Exception for what it cannot read, and sympy many kinds.
@@ -161,9 +170,15 @@ def _identity(one: Any, other: Any, given: Given) -> Relation:
         return relation or "unknown"
     if bool(one.free_symbols) != bool(other.free_symbols):
         return "different"
-    if one.free_symbols != other.free_symbols and not (one.free_symbols & other.free_symbols):
-        return "unknown"
+    if one.free_symbols != other.free_symbols and (
+        not one.free_symbols & other.free_symbols or _folded(one) == _folded(other)
+    ):
+        return "unknown"  # one may name its variables otherwise
     return _at_points(one, other, symbols)
+
+
+def _folded(expression: Any) -> set[str]:
+    return {symbol.name.lower() for symbol in expression.free_symbols}
 
 
 def _at_points(one: Any, other: Any, symbols: list[Any]) -> Relation:

@@ -298,11 +298,18 @@ _HEADING = re.compile(
 """A line of its own, set as a heading, that says "Final answer"."""
 
 
+_PART_OF = re.compile(
+    r"\b(?:of|than|from|to|by|with|without|before|after|under|over|above|below|minus|plus|times|twice|thrice"
+    r"|half|double|triple|not|no|wrong|first|other|unlike|except)\s+(?:(?:the|my|our|this|that|its)\s+)?\Z",
+    re.IGNORECASE,
+)
+"""Before "the answer is": something of it is said, as in "twice the answer is"."""
+
+
 def _phrases(text: str) -> list[str]:
     """What stands behind each "the answer is", up to the next one or the end of its line."""
-    marks = sorted(
-        [*_PHRASE.finditer(text), *_HEADING.finditer(text)], key=lambda mark: mark.start()
-    )
+    phrases = [mark for mark in _PHRASE.finditer(text) if not _PART_OF.search(text[: mark.start()])]
+    marks = sorted([*phrases, *_HEADING.finditer(text)], key=lambda mark: mark.start())
     if not marks:
         return []
     ends = [mark.start() for mark in marks[1:]] + [len(text)]

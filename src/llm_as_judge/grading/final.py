@@ -38,9 +38,13 @@ def fold(latex: str) -> str:
 
 
 def words(latex: str) -> str:
-    """Letters and digits in lower case: to compare answers in words."""
+    """Words in lower case, and what holds a digit with its signs ("-4", "4/5"): to compare answers in words."""
     bare = re.sub(r"\\text\s*\{([^{}]*)\}", r" \1 ", latex)
-    return " ".join(re.sub(r"[\W_]+", " ", bare).casefold().split())
+    parts = (
+        part.strip("(),.;:'\"") if re.search(r"\d", part) else re.sub(r"[^\w%]+|_+", " ", part)
+        for part in bare.split()
+    )
+    return " ".join(" ".join(parts).casefold().split())
 
 
 # --------------------------------------------------------------------------- the final expression
@@ -81,7 +85,7 @@ def final_expression(
         return "", verdict_of(False, "extract.several", "different numbers, said to be equal")
     inline = {normalize(next(g for g in m.groups() if g)) for m in _INLINE.finditer(text)}
     if len(inline) == 1 and _PROSE_WORD.search(_INLINE.sub(" ", text)):
-        return _right_side(inline.pop()), None
+        return _right_side(inline.pop(), question), None
     if gold_number is not None:
         return _number_of_prose(text, gold_number, question)
     return text, None
@@ -127,12 +131,46 @@ def _answer_like(line: str) -> bool:
     return brief and "=" not in line and len(words_in) <= 1 and not line.endswith(":")
 
 
-def _right_side(text: str) -> str:
+def _right_side(text: str, question: str) -> str:
     """``48 + 24 = 72`` -> ``72``: a chain of equal numbers ends in its result."""
     sides = text.split("=")
-    if "," not in text and len(sides) > 1 and all(re.search(r"\d", side) for side in sides):
-        return sides[-1].strip()
-    return text
+    if "," in text or len(sides) < 2 or not all(re.search(r"\d", side) for side in sides):
+        return text
+    return sides[-1].strip() if _is_worked_out(text, question) else text
+
+
+_OPERATION = re.compile(r"[-+*/^|\d]|\\(?:frac|sqrt|cdot|times|pm)")
+_SINGLE = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z])")
+_FACTOR = re.compile(
+    r"(?<![\\a-zA-Z])(?<!\d )(?<!\d)([a-zA-Z]{2,})(?=\s*[\^*])|(?<=[-+*])\s*(?<![\\a-zA-Z])[a-zA-Z]{2,}"
+)
+"""A word that is reckoned with: "answer^2", and no unit as in "3 pens + 4 pens"."""
+_OF_NAME = re.compile(
+    r"(?<=[a-zA-Z'])(?:_\{?\w+\}?|\([^()]*\))|(?<=[a-zA-Z])-(?=[a-zA-Z]{3})|^\s*-\s"
+)
+"""What belongs to a name: an index, arguments, a hyphen; or to a list: its dash."""
+
+
+def _of_variables(side: str, result: str = "") -> bool:
+    """``2x`` and ``-k``, but neither ``x``, ``f(3)`` nor ``2 + 3``; a letter of the result is its unit."""
+    side = _OF_NAME.sub("", side)
+    letters = set(_SINGLE.findall(side)) - {"a", "A", *_SINGLE.findall(result)}
+    named = set(_FACTOR.findall(side)) - set(re.findall(r"[a-zA-Z]+", result))
+    return bool(named) or (bool(letters) and _OPERATION.search(side) is not None)
+
+
+def _is_worked_out(text: str, question: str) -> bool:
+    """Is what stands behind the last sign the value of what was asked, and of no ``x^2`` on the way there?"""
+    first, *_, result = sides = text.strip("$ .").split("=")
+    if not all(_of_variables(side, result) for side in (first, sides[-2])):
+        return True
+    asked = re.sub(r"[{}]", "", normalize(question))
+    for side in (first, sides[-2]):
+        signs = map(re.escape, re.sub(r"[\s{}]", "", normalize(side)))
+        alone = r"(?<![-+*/=\w^])(?<![-+*/=]\s)" + r"\s*".join(signs) + r"(?!\s*[-+*/=\w^])"
+        if re.search(alone, asked):
+            return True
+    return False
 
 
 def _unequal_sides(text: str) -> bool:
@@ -145,12 +183,16 @@ def _unequal_sides(text: str) -> bool:
 def _number_of_prose(text: str, gold: Quantity, question: str) -> tuple[str, Verdict | None]:
     """The one number of a sentence such as "She has 72 clips left."."""
     result = _LAST_RESULT.search(text) if "," not in text else None
+    if result and not _is_worked_out(text, question):
+        return "", verdict_of(None, "extract.equation", "an equation that was not asked for")
     shown = result.group(1) if result else text
     if parse_number(shown) is not None:
         return shown, None
     concluded = _conclusion(text)
     if concluded is not None:
         return concluded
+    if text.count("=") > 1 and _SO.search(text):
+        return "", verdict_of(None, "extract.undeclared", "a conclusion from an equation")
     found = count_numbers(text)
     prose = len(_PROSE_WORD.findall(re.sub(r"\\[a-zA-Z]+", " ", text)))
     if 0 < len(_NEGATIVE.findall(text)) < len(found):

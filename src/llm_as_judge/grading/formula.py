@@ -163,7 +163,7 @@ class _Reader:
             return self._function(token)
         # e, i and the like have a meaning that the general parser knows; f(x) is no product.
         if len(token) == 1 and token.isalpha() and token not in "eifghEI":
-            return self._sympy.Symbol(token.lower())
+            return self._sympy.Symbol(token)
         raise _NotOrdinary
 
     def _function(self, name: str) -> Any:

@@ -89,6 +89,7 @@ _COMMANDS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\\div(?![a-z])", "/"),
     (r"\\(?:lvert|rvert|vert|mid)(?![a-z])", "|"),
     (r"\\text\s*\{\s*\}", ""),
+    (r"(?<=\d)\s*\^\s*\{\s*(?:\\text\s*\{\s*)?(st|nd|rd|th)\s*\}?\s*\}", r"\1"),
 ]
 _COMPILED = [(re.compile(pattern), target) for pattern, target in _COMMANDS]
 _FUNCTIONS = "arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|sqrt|pi"

@@ -24,7 +24,8 @@ from llm_as_judge.grading.shape import Scalar, Shape, parse_shape
 from llm_as_judge.grading.single_values import Asked
 from llm_as_judge.grading.symbolic import compare
 from llm_as_judge.grading.units import read_unit, same_dimensions
-from llm_as_judge.grading.values import asks_order, compare_values, is_value
+from llm_as_judge.grading.values import asks_last_for_order, asks_order, compare_values, is_value
+from llm_as_judge.grading.wordlists import NOT_A_UNIT, new_words
 from llm_as_judge.types import Problem, Verdict
 
 _LONGEST_ANSWER = 1500
@@ -98,10 +99,9 @@ async def _against(gold: str, declared: Declared, problem: Problem, pool: Killab
     if fault is not None:
         return fault
     latex = normalize(candidate)
-    if (fold(latex) == fold(gold_latex) and by_form) or (
-        isinstance(gold_shape, Shape)
-        and gold_shape.kind == "text"
-        and words(latex) == words(gold_latex)
+    in_words = isinstance(gold_shape, Shape) and gold_shape.kind == "text"
+    if by_form and (
+        fold(latex) == fold(gold_latex) or (in_words and words(latex) == words(gold_latex))
     ):
         return verdict_of(True, "exact.same_form", "same normal form")
     if len(latex) > _LONGEST_ANSWER:
@@ -145,6 +145,7 @@ _CALLS = re.compile(
     r"\\(?:sin|cos|tan|cot|sec|csc|arcsin|arccos|arctan|log|ln|binom|gcd|lcm|max|min|lfloor"
     r"|lceil|det|pmod|bmod|mod)(?![a-z])|!"
 )
+_REMAINDER = re.compile(r"\\[bp]?mod(?![a-z])|(?<![a-zA-Z])mod(?![a-zA-Z])")
 _SHAPED_ASK = re.compile(
     r"\b(factor|expand|simplif|rationali[sz]e|partial fraction)", re.IGNORECASE
 )
@@ -190,6 +191,8 @@ class _Pair:
         """The rule that forbids this candidate to be accepted for its value alone."""
         if _UNFINISHED.search(self.candidate) and not _UNFINISHED.search(self.gold):
             return verdict_of(False, "math.unevaluated", "an integral, sum or limit is left")
+        if _REMAINDER.search(self.candidate) and not _REMAINDER.search(self.gold):
+            return verdict_of(None, "math.form", "a remainder, which the gold is not")
         shown = _LITERALS.search(self.gold) or _POWER_OF_LITERALS.search(self.gold)
         if _LITERALS.search(self.candidate) and not shown:
             return verdict_of(False, "math.unevaluated", "the arithmetic is not carried out")
@@ -225,10 +228,13 @@ async def _symbolic(pair: _Pair, pool: KillablePool) -> Verdict:
     units = _unit_conflict(pair)
     if units is not None:
         return units
-    if asks_order(pair.question) and _is_list(gold) and _is_list(candidate):
-        gold, candidate = replace(gold, kind="tuple"), replace(candidate, kind="tuple")
-    positive = _positive(pair.question)
-    relation = await pool.run(compare, gold, candidate, pair.step, pool.cpu_s, positive)
+    rest = (pair.step, pool.cpu_s, _positive(pair.question))
+    relation = await pool.run(compare, gold, candidate, *rest)
+    if relation == "equal" and asks_order(pair.question) and _is_list(gold) and _is_list(candidate):
+        one, other = replace(gold, kind="tuple"), replace(candidate, kind="tuple")
+        if await pool.run(compare, one, other, *rest) != "equal":
+            correct = False if asks_last_for_order(pair.question) else None
+            return verdict_of(correct, "math.order", "the same items in another order")
     if relation is None:
         return verdict_of(None, "math.timeout", "the comparison was stopped at its deadline")
     return _of_relation(relation, pair)
@@ -251,6 +257,7 @@ def _of_relation(relation: Relation, pair: _Pair) -> Verdict:
     return verdict_of(True, "math.equal", "equal values")
 
 
+_INDEXED = re.compile(r"\d\s*_")
 _BASE = re.compile(r"^(?P<digits>[0-9A-Za-z]+)\s*_\s*\{?(?P<base>\d+|\\text\{[a-z]+\})\}?$")
 
 
@@ -259,6 +266,8 @@ def _bases(pair: _Pair) -> Verdict | None:
     gold = _BASE.match(pair.gold.replace(" ", ""))
     candidate = _BASE.match(pair.candidate.replace(" ", ""))
     if gold is None and candidate is None:
+        if _INDEXED.search(pair.candidate) and not _INDEXED.search(pair.gold):
+            return verdict_of(False, "math.base", "a base is too many")
         return None
     if gold is None or candidate is None:
         shown, other = (gold or candidate), (pair.candidate if gold else pair.gold)
@@ -308,6 +317,12 @@ def _split_unit(latex: str) -> tuple[str, str]:
 def _unit_conflict(pair: _Pair) -> Verdict | None:
     """Units behind an expression: both must be the same, if both are there."""
     wanted, found = (_split_unit(latex)[1] for latex in (pair.gold, pair.candidate))
+    is_bare = isinstance(pair.shape, Scalar) and not wanted
+    words_behind = found.casefold().split() if is_bare else []
+    if set(words_behind) & NOT_A_UNIT or (
+        words_behind and not read_unit(found) and new_words(found, pair.question)
+    ):
+        return verdict_of(None, "math.words", f"words of its own behind the value: {found}")
     if wanted and found and wanted.casefold() != found.casefold():
         pairs = [(one, other) for one in read_unit(wanted) for other in read_unit(found)]
         alike = [one for one in pairs if same_dimensions(*one)]

@@ -19,7 +19,7 @@ _SAME = (
     *((r"\dfrac", r"\frac"), (r"\tfrac", r"\frac"), (r"\left", ""), (r"\right", "")),
     *((r"\%", "%"), (r"\$", "$"), ("\u2212", "-"), ("\u2019", "'"), ("\u2013", "-")),
 )
-_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x2212: "-"}
 _DEEPEST = 6
 
 

@@ -96,10 +96,11 @@ _EITHER = re.compile(_WORD_OF.format("or") + r"|\\(?:lor|vee)(?![a-zA-Z])|;")
 _IS = re.compile(r"(?<![\\a-zA-Z])([a-zA-Z])\s+is\s+(?=[-\d\\(])")
 _TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
 _VARIABLE = r"(?:[a-zA-Z]|\\[a-zA-Z]+)(?:_\{?\w{1,8}\}?)?'*"
+_CALLED = rf"{_VARIABLE}(?:\([a-zA-Z]\))?"
 _FREE_NAME = re.compile(rf"^{_VARIABLE}$")
 _NAME = re.compile(
     rf"^(?P<name>{_VARIABLE}|[a-zA-Z]{{2,20}}|[a-zA-Z]{{1,8}}\([\w,\s]{{0,12}}\)|\\text\{{[^{{}}]{{1,20}}\}}"
-    rf"|\(\s*{_VARIABLE}(?:\s*,\s*{_VARIABLE}){{1,8}}\s*\))\s*=\s*(?P<rest>[^=<>].*)$"
+    rf"|\(\s*{_CALLED}(?:\s*,\s*{_CALLED}){{1,8}}\s*\))\s*=\s*(?P<rest>[^=<>].*)$"
 )
 _SIGNS = re.compile(r"\\le |\\ge |\\ne |<|>")
 _OPERATIONS: tuple[tuple[str, Kind], ...] = (
@@ -244,7 +245,7 @@ def _family(text: str, depth: int) -> Shape | None:
     head = re.sub(r"\s(?:for|where|with|and)$", "", head)
     if not re.search(rf"(?<![\\a-zA-Z]){name}(?![a-zA-Z])|\d{name}", head):
         return None
-    return Shape("family", (parse_shape(head, depth + 1),), numbers, (name.lower(),))
+    return Shape("family", (parse_shape(head, depth + 1),), numbers, (name,))
 
 
 def _as_words(text: str) -> str | None:
@@ -268,7 +269,7 @@ _MEMBER = re.compile(
 
 
 def _spelled(name: str) -> str:
-    return re.sub(r"[\s\\{}]|text(?=\{)", "", name).lower()
+    return re.sub(r"[\s\\{}]|text(?=\{)", "", name)
 
 
 def _single(text: str, depth: int) -> Shape | Scalar:
@@ -293,12 +294,12 @@ def _single(text: str, depth: int) -> Shape | Scalar:
 
 
 def _named(name: str, rest: str, depth: int, text: str) -> Shape | Scalar:
-    again = _NAME.match(rest)
-    if again and "(" not in name + again["name"] and "=" not in again["rest"]:  # x = y = 2
-        value = parse_shape(again["rest"].strip(), depth + 1)
-        if isinstance(value, Scalar):
-            both = (_spelled(name), _spelled(again["name"]))
-            return Shape("names", (value, value), names=both)
+    chain = [part.strip() for part in f"{name}={rest}".split("=")]  # x = y = 2
+    if len(chain) > 2 and all(re.fullmatch(_VARIABLE, part) for part in chain[:-1]):
+        value = parse_shape(chain[-1], depth + 1)
+        if isinstance(value, Scalar) and not value.name:
+            names = tuple(map(_spelled, chain[:-1]))
+            return Shape("names", (value,) * len(names), names=names)
     inner = parse_shape(rest, depth + 1)
     if name[0] == "(":
         names = tuple(map(_spelled, name[1:-1].split(",")))

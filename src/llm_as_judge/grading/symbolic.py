@@ -71,7 +71,8 @@ def compare_shapes(gold: Item, candidate: Item, given: Given) -> Relation:
         shape = gold if isinstance(gold, Shape) else candidate
         assert isinstance(shape, Shape)
         restricted = any(map(is_range, shape.items))  # y = x^2, x > 0
-        return "unknown" if restricted or shape.kind in {"text", *RANGES} else "different"
+        alike = shape.kind == "names" and len(set(shape.items)) == 1  # x = y = 3
+        return "unknown" if restricted or alike or shape.kind in {"text", *RANGES} else "different"
     kinds = {one.kind, other.kind}
     if "text" in kinds:
         return "unknown"
@@ -86,7 +87,8 @@ def compare_shapes(gold: Item, candidate: Item, given: Given) -> Relation:
         return _any_order(one.items, other.items, given)
     if kinds == {"list", "tuple"} or kinds == {"set", "tuple"}:  # (1, 2) is not quite 1, 2
         relation = _any_order(one.items, other.items, given)
-        return "unknown" if relation == "equal" else relation
+        signs = r"\pm" in repr(one.items) + repr(other.items)
+        return "unknown" if relation == "equal" or signs else relation
     if kinds == {"matrix", "tuple"}:
         return "unknown"  # a vector in a row or in a column
     return _side_by_side(one, other, given)
@@ -207,9 +209,12 @@ def _are_numbered(named: Shape) -> bool:
 
 
 def _same_names(gold: Shape, candidate: Shape, given: Given) -> Relation:
-    if set(gold.names) != set(candidate.names):
-        return "different"
     values = dict(zip(candidate.names, candidate.items, strict=True))
+    if set(gold.names) != set(candidate.names):
+        folded = {name.lower(): value for name, value in values.items()}
+        if {name.lower() for name in gold.names} != set(folded) or len(folded) < len(values):
+            return "different"
+        values = {name: folded[name.lower()] for name in gold.names}
     relation = _in_order(gold.items, [values[name] for name in gold.names], given)
     if relation == "different" and _are_numbered(gold):
         any_order = _any_order(gold.items, candidate.items, given)

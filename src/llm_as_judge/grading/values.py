@@ -136,6 +136,11 @@ def asks_order(question: str) -> bool:
     return _ORDERED.search(question) is not None
 
 
+def asks_last_for_order(question: str) -> bool:
+    """Whether the last sentence speaks of it: the order that an earlier one speaks of need not be the answer's."""
+    return asks_order(re.split(r"[.?!]\s+", question.strip())[-1])
+
+
 def _items(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     """Lists of short items; formulas have their own parser."""
     if reads_value(gold):
@@ -156,7 +161,9 @@ def _items(gold: str, candidate: str, asked: Asked) -> Comparison | None:
         and len(wanted) == len(said)
         and _matched(wanted, said, plain, ordered=False)
     ):
-        return Comparison(False, kind, "sequence.order", "the same items in another order")
+        is_sure = asked.spec.kind is not None or asks_last_for_order(asked.question)
+        correct = False if is_sure else None
+        return Comparison(correct, kind, "sequence.order", "the same items in another order")
     if asked.spec.kind is not None or all(map(reads_value, [*wanted, *said])):
         return Comparison(False, kind, f"{kind}.different", "other items")
     return None

@@ -66,6 +66,8 @@ def test_replies_from_the_cache_are_no_measurement_of_dollars() -> None:
     cached = Means(2.0, 100.0, 10.0, 10, cost=35.0, cost_usd=0.0)
     assert Estimate(10, cached, 50, 800, None).lines[-1].endswith("price unknown")
     assert Estimate(10, cached, 50, 800, Price(0.0, 0.0)).lines[-1].endswith("0.00 dollars")
+    paid = Estimate(10, Means(2.0, 100.0, 10.0, 10), 50, 800, Price(1000.0, 10_000.0)).lines[-1]
+    assert paid.endswith("2.00 dollars (written tokens at most 8.00)")
 
 
 @pytest.mark.parametrize(

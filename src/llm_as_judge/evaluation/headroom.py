@@ -138,7 +138,10 @@ class Headroom:
         if self.adaptation is None:
             return "Not decided", "More draws tell how much of it is luck."
         if self.clear:
-            return "There is something to learn for each problem", "Train."
+            do = "Train, and compare with the best fixed program at its cost."
+            if self.text is not None and 100 * self.text.value < TEXT_POINTS:
+                do = f"The text alone does not tell which. {do}"
+            return "There is something to learn for each problem", do
         return "Not decided", "The interval holds 0: take more problems or draws."
 
     def lines(self, fixed_for: str | None = None) -> list[str]:

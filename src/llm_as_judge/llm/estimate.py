@@ -115,7 +115,11 @@ class Estimate:
             f"about {usage.prompt_tokens:,} read, about {usage.completion_tokens:,} written; "
             f"at most {self.most_completion_tokens:,} written"
         )
-        dollars = "price unknown" if self.cost_usd is None else f"{_sum(self.cost_usd)} dollars"
+        dollars = "price unknown"
+        if self.price is not None and self.cost_usd is not None:
+            most = self.price.of(Usage(0, self.most_completion_tokens))
+            dollars = f"{_sum(self.cost_usd)} dollars"
+            dollars += f" (written tokens at most {_sum(most)})" if most else ""
         return (
             f"estimate: {steps}{_counted(self.rollouts, 'program')} ({basis})",
             f"  calls   {calls}",

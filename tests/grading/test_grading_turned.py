@@ -134,3 +134,12 @@ async def test_the_order_that_the_last_sentence_asks_for_counts(rules: Judge) ->
     for order in itertools.permutations(("1", "2", "3")):
         verdict = await rules.grade(problem("1, 2, 3", question), ", ".join(order))
         assert verdict.correct is (order == ("1", "2", "3"))
+
+
+@pytest.mark.parametrize("sign", ["<", "> ", ">=", "\u2264", "~", "\u2248", "\u00b1", "-"])
+@pytest.mark.parametrize("gold", ["42", "1912", "$45"])
+async def test_a_sign_before_a_short_answer_makes_it_another_one(
+    rules: Judge, gold: str, sign: str
+) -> None:
+    asked = Problem("qa/t/1", "mine", "qa", "How many?", (gold,))
+    assert not (await rules.grade(asked, f"{sign}{gold}")).correct

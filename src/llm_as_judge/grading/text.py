@@ -21,7 +21,9 @@ _IDENTIFIER = r"(?=\S{0,60}[^\W_](?:@|[_+](?=[^\W\d_]))[^\W_])[^\W_]+(?:[-./@+_]
 _TOKEN = re.compile(
     rf"{_IDENTIFIER}"
     r"|(?<![^\W_])[-+]?\d+(?:[.,:/-]\d+)*[a-z]*|[^\W\d_][^\W_]*(?:[+#]+(?!\w))?|[%$€£¥₹°]|(?<=\d)[+]"
+    r"|[<>≤≥≠≈±]=?|[~-](?=\s?[$€£¥₹]?\d)"
 )
+"""Words, numbers, and signs that make another value of one."""
 _SUFFIX = {1: "st", 2: "nd", 3: "rd"}
 _WORD_OF = {
     **{word: str(number) for word, number in NUMERALS.items()},

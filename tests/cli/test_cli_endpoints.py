@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fault_endpoint import FaultEndpoint
+from endpoint_modes import LISTS
+from fault_endpoint import FaultEndpoint, in_a_thread
 from llm_as_judge.cli import main
 
 
@@ -73,7 +75,7 @@ def test_probe_of_an_endpoint_asks_for_the_model_of_its_entry(
     assert code == 0
     assert out.count(f"inner at {server.url}") == 1
     assert "says the tokens used" in out
-    assert "failed tries" in out
+    assert "failed requests" in out
 
 
 @pytest.mark.parametrize(
@@ -90,6 +92,51 @@ def test_probe_of_nothing_is_one_line(
     assert code == 2
     assert said in err
     assert len([line for line in err.splitlines() if line.startswith("error: ")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "said", "to_do"),
+    [
+        ("429", "HTTP 429: try later", "wait until its limit lets requests through"),
+        ("insufficient_quota", "HTTP 429: no", "add credit or take another key"),
+        ("401", "HTTP 401: Incorrect API key provided", "set OPENAI_API_KEY"),
+        ("500", "HTTP 500: try later", "see what its log says"),
+    ],
+)
+def test_an_endpoint_that_answers_nothing_is_one_line_with_what_it_said_and_what_to_do(
+    capsys: pytest.CaptureFixture[str], mode: str, said: str, to_do: str
+) -> None:
+    with in_a_thread(FaultEndpoint(0.0, mode_of=lambda _: mode)) as server:
+        code, out, err = verb(capsys, "models", "probe", server.url, "--model", "m")
+    assert (code, out) == (2, "")
+    (line,) = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert f"m at {server.url}" in line
+    assert said in line
+    assert to_do in line
+    assert "none of 8 requests was answered" in line
+
+
+def test_failed_requests_of_a_probe_are_counted_in_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def mode(asked: str) -> str:
+        return "429" if "weather" in asked else "ok"
+
+    with in_a_thread(FaultEndpoint(0.0, mode_of=mode)) as server:
+        code, out, _ = verb(capsys, "models", "probe", server.url, "--model", "m", "--at-once", "1")
+    assert code == 0
+    (line,) = [line for line in out.splitlines() if "failed requests" in line]
+    assert re.search(r"1 of \d+ \(HTTP 429, too many requests: 1\)", line)
+    assert "no_draws" not in out
+
+
+def test_an_endpoint_whose_model_is_not_known_yet_is_named_by_its_address_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with in_a_thread(FaultEndpoint(0.0, listing=LISTS["401"][1])) as server:
+        code, _, err = verb(capsys, "models", "probe", server.url)
+    assert code == 2
+    assert f"executor at {server.url}: it wants a key" in err
 
 
 UNSENDABLE = [

@@ -257,6 +257,11 @@ def test_a_budget_that_nobody_would_be_told_is_one_line(
     assert said in verb.refused(*verb_asked, "--executor", "scripted", *given)
 
 
+def test_serve_without_a_policy_and_a_checkpoint_names_both(verb: Verbs) -> None:
+    line = verb.refused("serve", "--executor", "scripted", "--port", "0")
+    assert "grpo_mixed: no checkpoint; train first, or serve --policy untrained" in line
+
+
 def test_serve_refuses_the_network_without_a_key_before_loading_a_model(verb: Verbs) -> None:
     line = verb.refused("serve", "--host", "0.0.0.0", "--policy", "none")
     assert "LLM_AS_JUDGE_API_KEY" in line

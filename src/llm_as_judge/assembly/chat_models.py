@@ -48,6 +48,7 @@ from llm_as_judge.llm.gathered import MOST_DRAWS, GatheredDraws
 from llm_as_judge.llm.ledger import Ledger, Price
 from llm_as_judge.llm.local import EmbeddedServer, ServerSettings
 from llm_as_judge.llm.recorded import RecordedChat, open_call_store, origin
+from llm_as_judge.llm.refusals import WITHOUT_TEXT
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import Executors
 from llm_as_judge.llm.weights import fetch
@@ -275,8 +276,6 @@ def _asked(config: Config) -> Sequence[tuple[Role, str]]:
 
 
 TRIED_S, TRIED_TOKENS = 60.0, 64
-_ANSWERED = frozenset({"empty", "cut_off"})
-"""Kinds of failure by which a model that thinks first answers so short a request."""
 
 
 async def require_endpoints(config: Config, *, tried: bool = False) -> None:
@@ -309,7 +308,7 @@ async def _try_once(chat: ChatModel, ledger: Ledger) -> None:
     try:
         await chat.chat(ChatRequest((Message("user", "Say yes."),), TRIED_TOKENS))
     except EndpointError as error:
-        if not ledger.failures or ledger.failures.keys() - _ANSWERED:
+        if not ledger.failures or ledger.failures.keys() - WITHOUT_TEXT:
             raise ModelError(str(error)) from None
 
 

@@ -14,6 +14,7 @@ from llm_as_judge.assembly.executor_settings import estimate_of, limits_of
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.dry_run import NOT_CHECKED, policy_lines, require_policy
 from llm_as_judge.cli.stopping import stoppable
+from llm_as_judge.cli.writers import latest_policy
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.evaluation.baselines import find_system
@@ -25,7 +26,6 @@ from llm_as_judge.evaluation.systems import EvaluatedSystem, ProgramSystem
 from llm_as_judge.grading.version import older_verdicts
 from llm_as_judge.llm.estimate import ASSUMED_CALLS, means_of_executions
 from llm_as_judge.llm.ledger import Ledger
-from llm_as_judge.policy.checkpoint import latest_checkpoint
 from llm_as_judge.rollout.line import grader_failed
 from llm_as_judge.runs.judges import grading_version_of
 from llm_as_judge.runs.table import RUNS
@@ -198,11 +198,7 @@ def _policy(policy: str | None, checkpoint: Path | None, untrained: bool, settin
             raise ModelError(f"{checkpoint}: no such checkpoint folder")
         return given[0]
 
-    root = settings.output.checkpoints / settings.policy.label / "grpo_mixed"
-    latest = latest_checkpoint(root)
-    if latest is None:
-        raise ModelError(f"{root}: no checkpoint; train first, or evaluate --untrained")
-    return str(latest)
+    return latest_policy(settings, "evaluate --untrained")
 
 
 def _name(spec: str, settings: Config, budget: str | None) -> str:

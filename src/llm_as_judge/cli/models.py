@@ -22,6 +22,7 @@ from llm_as_judge.config import (
 from llm_as_judge.config.names import resolved_name
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.llm.conformance import Conformance, examine
+from llm_as_judge.llm.refusals import in_words
 from llm_as_judge.llm.weights import fetch, installed
 from llm_as_judge.views.console import console, note, say, say_json
 from llm_as_judge.views.progress import Progress
@@ -140,9 +141,14 @@ def probe_table(report: Conformance) -> Table:
         ("log-probs", words[report.logprobs] + report.logprobs_to_write),
         ("token ids", words[report.token_ids]),
         ("several draws a request", words[report.several_draws]),
-        ("tokens a second", rates or "every try failed"),
-        ("enough requests at once", str(report.best_concurrency)),
-        ("failed tries", ", ".join(f"{k} {n}" for k, n in report.failures.items()) or "none"),
+        ("tokens a second", rates or "not known: replies failed"),
+        ("enough requests at once", str(report.best_concurrency or "not known")),
+        ("failed requests", _failed(report)),
     ):
         table.add_row(asked, seen)
     return table
+
+
+def _failed(report: Conformance) -> str:
+    failed = sum(report.failures.values())
+    return f"{failed} of {report.attempts} ({in_words(report.failures)})" if failed else "none"

@@ -8,7 +8,7 @@ import os
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.programs import wanted_domain
 from llm_as_judge.cli.solving import settings_for
-from llm_as_judge.cli.writers import open_writer
+from llm_as_judge.cli.writers import UNTRAINED, latest_policy, open_writer
 from llm_as_judge.config import RULES_ALONE
 from llm_as_judge.serving.app import ServerOptions
 from llm_as_judge.serving.requests import RequestLimits
@@ -20,7 +20,7 @@ from llm_as_judge.views.console import note
 def serve(
     asked: Asked,
     *,
-    policy: str,
+    policy: str | None,
     host: str,
     port: int,
     name: str,
@@ -35,7 +35,10 @@ def serve(
     max_body: int,
     grace: int,
 ) -> None:
-    settings = settings_for(policy, asked, RULES_ALONE)  # nothing is graded
+    settings = settings_for(policy or UNTRAINED, asked, RULES_ALONE)  # nothing is graded
+    if policy is None:
+        policy = latest_policy(settings, "serve --policy untrained")
+        settings = settings_for(policy, asked, RULES_ALONE)
     options = ServerOptions(
         model=name,
         domain=wanted_domain(domain),

@@ -8,10 +8,26 @@ from pathlib import Path
 
 from llm_as_judge.assembly import Workbench, open_system, open_workbench
 from llm_as_judge.config import Config
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.policy.checkpoint import latest_checkpoint
 from llm_as_judge.solving.writers import FileWriter, PolicyWriter, ProgramWriter, WritingOptions
 
 UNTRAINED = "untrained"
+
+
+def latest_policy(config: Config, untrained: str) -> str:
+    """Folder of the model's latest checkpoint.
+
+    Args:
+        untrained: the command that takes the base model instead.
+    Raises:
+        ModelError: it has none.
+    """
+    root = config.output.checkpoints / config.policy.label / "grpo_mixed"
+    latest = latest_checkpoint(root)
+    if latest is None:
+        raise ModelError(f"{root}: no checkpoint; train first, or {untrained}")
+    return str(latest)
 
 
 @asynccontextmanager

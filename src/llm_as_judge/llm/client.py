@@ -393,7 +393,10 @@ class OpenAIChat:
         return error(f"{self._described()}: {problem.kind}: {problem.message}{key} ({times})")
 
     def _described(self) -> str:
-        return f"{self._role} {self._name} at {self._server.shown}"
+        named = (
+            f"{self._role} {self._name}".rstrip()
+        )  # a list of models is asked for without a name
+        return f"{named} at {self._server.shown}"
 
     # -------------------------------------------------------------------------------------- probe
     async def probe(self, wait_s: float = 10.0) -> None:

@@ -16,6 +16,7 @@ import httpx
 
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
+from llm_as_judge.llm.refusals import REFUSED_KEY, WITHOUT_TEXT, to_do, without_reply
 from llm_as_judge.llm.wire import of_tokens
 from llm_as_judge.types import ChatReply, ChatRequest, Json, Message, to_json
 
@@ -62,12 +63,14 @@ class Conformance:
     """Sampled token ids are returned (vLLM ``return_token_ids``, llama.cpp ``return_tokens``)."""
     several_draws: bool | None = None
     """One request gives several draws (``n``), and it can be told what they used."""
-    best_concurrency: int = 1
+    best_concurrency: int | None = None
     """Requests at once from which more at once no longer gave a tenth more tokens a second."""
     tokens_per_s: dict[int, float] = field(default_factory=dict)
     """Requests at once -> completion tokens a second of all together."""
     failures: dict[str, int] = field(default_factory=dict)
-    """Failed attempts of the probe by kind."""
+    """Failed attempts of the probe by kind ..."""
+    attempts: int = 0
+    """... of so many."""
 
     @property
     def logprobs_to_write(self) -> str:
@@ -99,7 +102,7 @@ async def examine(
         model: default: the first one served.
         told: called with what is asked next.
     Raises:
-        ModelError: not reachable, key refused, model not served.
+        ModelError: not reachable, key refused, model not served, no request answered.
     """
     limits = EndpointLimits(concurrency=max_concurrency, timeout_s=timeout_s, retries=0)
 
@@ -108,7 +111,7 @@ async def examine(
             name, url, api_key=api_key, no_proxy=no_proxy, limits=limits, transport=transport
         )
 
-    async with client(model or "?").opened() as first:
+    async with client(model or "").opened() as first:
         served = await first.served()
         name = model or next(iter(served or ()), "")
         if not name:
@@ -116,9 +119,8 @@ async def examine(
     async with client(name).opened() as chat:
         await chat.probe()
         told(f"{name}: {samples} short replies")
-        replies = await _each(chat, [replace(_STORY, seed=n) for n in range(samples)])
-        good = [reply for reply in replies if reply is not None]
-        empty = chat.ledger.failures["empty"] + chat.ledger.failures["cut_off"]
+        good = await _answers(chat, [replace(_STORY, seed=n) for n in range(samples)])
+        empty = sum(chat.ledger.failures[kind] for kind in WITHOUT_TEXT)
         told(f"{name}: tokens a second, up to {max_concurrency} requests at once")
         rates = await _throughput(chat, max_concurrency)
         told(f"{name}: seeds, JSON schema, log-probs, several draws")
@@ -143,15 +145,36 @@ async def examine(
             best_concurrency=_best(rates),
             tokens_per_s=rates,
             failures=dict(chat.ledger.failures),
+            attempts=chat.ledger.total.attempts,
         )
 
 
-async def _each(chat: OpenAIChat, requests: list[ChatRequest]) -> list[ChatReply | None]:
+async def _answers(chat: OpenAIChat, requests: list[ChatRequest]) -> list[ChatReply]:
+    """
+    Raises:
+        ModelError: none of them is answered: there is nothing to find out.
+    """
+    said: list[EndpointError] = []
+    replies = await _each(chat, requests, said)
+    kinds = chat.ledger.failures
+    if len(said) == len(requests) and kinds and all(map(without_reply, kinds)):
+        (kind, _), *_ = kinds.most_common()
+        # a refused key and a lack of credit are told with what to do
+        advice = "" if kind in REFUSED_KEY | {"quota"} else f": {to_do(kind)}"
+        raise ModelError(f"{said[0]}; none of {len(requests)} requests was answered{advice}")
+    return [reply for reply in replies if reply is not None]
+
+
+async def _each(
+    chat: OpenAIChat, requests: list[ChatRequest], failed: list[EndpointError] | None = None
+) -> list[ChatReply | None]:
     async def one(request: ChatRequest) -> ChatReply | None:
         try:
             return await chat.chat(request)
-        except EndpointError:
-            return None  # counted by kind in the ledger
+        except EndpointError as error:  # counted by kind in the ledger
+            if failed is not None:
+                failed.append(error)
+            return None
 
     return list(await asyncio.gather(*map(one, requests)))
 
@@ -208,9 +231,9 @@ async def _throughput(chat: OpenAIChat, most: int) -> dict[int, float]:
     return rates
 
 
-def _best(rates: dict[int, float]) -> int:
-    """The fewest at once that come within a tenth of the best rate."""
+def _best(rates: dict[int, float]) -> int | None:
+    """The fewest at once that come within a tenth of the best rate; None: no rate is known."""
     if not rates:
-        return 1
+        return None
     enough = 0.9 * max(rates.values())
     return min(n for n, rate in rates.items() if rate >= enough)

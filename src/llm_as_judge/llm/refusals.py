@@ -27,6 +27,28 @@ ROLES = "messages with these roles"
 _RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 REFUSED_KEY = frozenset({"http_401", "http_403"})
 """Kinds of a :class:`ReplyError` that another key may mend."""
+WITHOUT_TEXT = frozenset({"empty", "cut_off"})
+"""Kinds by which a model that thinks first answers a short request: the endpoint works."""
+_WORDS = {
+    "http_429": "HTTP 429, too many requests",
+    "quota": "no credit left",
+    "timeout": "timeout",
+    "empty": "no text in the reply",
+    "cut_off": "cut off before its text",
+    "too_long": "longer than the context",
+    "content_filter": "filtered",
+    "bad_json": "reply is no JSON",
+    "bad_shape": "reply of another form",
+    "connect": "not reachable",
+    "dropped": "connection lost",
+    "too_large": "reply too large",
+    "no_draws": "several draws at once refused",
+}
+_TO_DO = {
+    "quota": "add credit, or take another key or endpoint",
+    "http_429": "wait until its limit lets requests through, or take another endpoint",
+    "timeout": "give it more time (--timeout), or see whether it is overloaded",
+}
 _BUSY_STATUS = frozenset({503, 529})
 _LEVELS = 6
 _CODES = frozenset({"code", "type", "status", "reason", "error_type", "innererror"})
@@ -137,6 +159,23 @@ def refusal(status: int, headers: Mapping[str, str], content: bytes) -> ReplyErr
         # Another 5xx, or 408, may come from a gateway whose model had begun, and is paid for.
         untouched=(400 <= status < 500 and status != 408) or status in _BUSY_STATUS,
     )
+
+
+def in_words(kinds: Mapping[str, int]) -> str:
+    """``HTTP 429, too many requests: 12; timeout: 1``"""
+    named = sorted(kinds.items(), key=lambda one: -one[1])
+    words = ((_WORDS.get(kind, kind.replace("http_", "HTTP ")), n) for kind, n in named if n)
+    return "; ".join(f"{word}: {n}" for word, n in words)
+
+
+def without_reply(kind: str) -> bool:
+    """Whether a failure is no reply at all, readable or not."""
+    return kind.startswith("http_") or kind in ("quota", "timeout", "connect", "dropped")
+
+
+def to_do(kind: str) -> str:
+    """What a person does about an endpoint that fails by this kind and no other way."""
+    return _TO_DO.get(kind, "see what its log says")
 
 
 def filters(codes: frozenset[str]) -> bool:

@@ -100,7 +100,7 @@ def test_probe_of_nothing_is_one_line(
         ("429", "HTTP 429: try later", "wait until its limit lets requests through"),
         ("insufficient_quota", "HTTP 429: no", "add credit or take another key"),
         ("401", "HTTP 401: Incorrect API key provided", "set OPENAI_API_KEY"),
-        ("500", "HTTP 500: try later", "see what its log says"),
+        ("500", "HTTP 500: try later", "see what the endpoint's log says"),
     ],
 )
 def test_an_endpoint_that_answers_nothing_is_one_line_with_what_it_said_and_what_to_do(

@@ -319,7 +319,7 @@ def test_rollouts_lost_by_our_fault_end_with_1_and_replace_nothing(
         _complain_of_failures(record)
     assert caught.value.exit_code == 1
     said = capsys.readouterr().err
-    assert "2 rollouts failed outside of their programs (executor, judge or sandbox)" in said
+    assert "2 answers failed outside of programs (executor, judge or sandbox)" in said
     assert "the first: the endpoint is down" in said
     code, out, _ = verb("evaluate", *OPTIONS, "--policy", "direct", "--json")
     assert (code, json.loads(out)["overall"]["failed"]) == (0, 0.0)  # run again, and well
@@ -432,7 +432,7 @@ def test_a_bill_says_how_much_of_it_is_estimated() -> None:
     assert sums(ledger) == "requests 1, 8 tokens, cost 3 written tokens, $0.5000"
     ledger.book(Attempt(None, 0.25, 0.1, "timeout", bound=Usage(40, 10)))
     assert sums(ledger) == (
-        "requests 2, 1 failed (timeout 1), 58 tokens, cost 23 written tokens, $0.7500 "
+        "requests 2, 1 failed (timeout: 1), 58 tokens, cost 23 written tokens, $0.7500 "
         "(at most: 50 tokens and $0.2500 of these are estimated; of 1 requests the endpoint told no usage, and each "
-        "counts at its greatest)"
+        "counts at its greatest, here but not in the figures of a problem)"
     )

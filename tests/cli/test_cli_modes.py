@@ -65,7 +65,7 @@ def test_an_evaluation_meets_every_mode_and_resumed_it_is_that_of_a_sound_endpoi
         assert code == 1, err
         assert "Traceback" not in out + err
         failed = [name for name in FAILURES if name not in OF_THE_REQUEST]
-        assert f"{len(failed)} rollouts failed outside of their programs" in err
+        assert f"{len(failed)} answers failed outside of programs" in err
         first = decided(folder, "direct")
         assert set(NAMES) - set(first) == set(failed)
         assert {n for n, right in first.items() if not right} == set(OF_THE_REQUEST)

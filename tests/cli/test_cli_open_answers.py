@@ -33,7 +33,7 @@ def test_the_line_has_how_many_of_which_sets_why_an_example_and_where_to_read() 
         answered(problem(3), "x", Verdict(None, "math", "math.form", "not in the form asked for")),
     ]
     assert open_answers(groups, Path("run/rollouts.jsonl")) == (
-        f"open: 3 of 4 answers (own_qa 2, gsm8k 1), by rule qa.partial 2, math.form 1. {REACH} "
+        f"open: 3 answers (own_qa 2, gsm8k 1), by rule qa.partial 2, math.form 1. {REACH} "
         f'Example: "Question 1?" -> "in two weeks" (official F1 0.40; {NOBODY}). '
         f'All: the lines with "correct": null in run/rollouts.jsonl. What to do: {POINTER}'
     )
@@ -68,7 +68,7 @@ def test_evaluate_says_below_its_table_what_was_left_open(verb: Verbs, folder: P
     _, out, _ = verb(*direct)
     (line,) = (line for line in out.splitlines() if line.startswith("open: "))
     rule = rows[0]["rollout"]["verdict"]["rule"]
-    assert line.startswith(f"open: 1 of 5 answers (gsm8k 1), by rule {rule} 1. {REACH} Example: ")
+    assert line.startswith(f"open: 1 answer (gsm8k 1), by rule {rule} 1. {REACH} Example: ")
     assert f"({NOBODY})" in line
     assert str(file.relative_to(folder)) in line
     assert '"correct": null' in file.read_text()

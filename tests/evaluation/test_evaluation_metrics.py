@@ -29,6 +29,9 @@ from llm_as_judge.grading.squad import prediction, span_scores
 from llm_as_judge.statistics import bootstrap, wilson
 from llm_as_judge.types import Execution, Group, Problem, Verdict
 
+EXECUTED = 4
+"""Of the five: what the one that failed used is not known."""
+
 
 def test_metrics_worked_by_hand() -> None:
     low, high = wilson(2, 4)[0], wilson(3, 4)[1]
@@ -42,6 +45,7 @@ def test_metrics_worked_by_hand() -> None:
             "bootstrap_low": least[0],
             "bootstrap_high": most[1],
             "correct": 2,
+            "answered": 4,
             "graded": 3,
             "open": 1,
             "score": (1 + 0.5 + 1) / 3,  # what was not graded has no say
@@ -56,12 +60,12 @@ def test_metrics_worked_by_hand() -> None:
             "rejected": 0,
             "malformed": 0,
             "empty": 0,
-            "calls": (3 * 2 + 4) / 5,
-            "tokens": (3 * 40 + 80) / 5,
-            "cost": (3 * 17.5 + 35) / 5,  # 30 prompt tokens at a quarter, 10 written
+            "calls": (3 * 2 + 4) / EXECUTED,
+            "tokens": (3 * 40 + 80) / EXECUTED,
+            "cost": (3 * 17.5 + 35) / EXECUTED,  # 30 prompt tokens at a quarter, 10 written
             "policy_tokens": 3,
-            "cost_usd": (3 * 0.25 + 0.5) / 5,
-            "seconds": (3 * 3 + 9) / 5,
+            "cost_usd": (3 * 0.25 + 0.5) / EXECUTED,
+            "seconds": (3 * 3 + 9) / EXECUTED,
         }
     )
 
@@ -114,7 +118,7 @@ def test_the_mean_of_nothing_is_not_known_and_no_0() -> None:
     known = {name: value for name, value in found.items() if value is not None}
     assert known == {
         **dict.fromkeys(("accuracy_high", "bootstrap_high"), 1),
-        **dict.fromkeys(("accuracy_low", "bootstrap_low", "correct", "graded"), 0),
+        **dict.fromkeys(("accuracy_low", "bootstrap_low", "answered", "correct", "graded"), 0),
         "open": 0,
         **dict.fromkeys(("not_graded", "failed"), 0),
     }

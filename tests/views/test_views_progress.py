@@ -10,7 +10,9 @@ from itertools import accumulate
 import pytest
 from rich.console import Console
 
-from llm_as_judge.types import Completion, Program, Rollout
+from llm_as_judge.llm.billing import Attempt
+from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.types import Completion, Program, Rollout, Usage
 from llm_as_judge.views.busy import busy_words
 from llm_as_judge.views.console import about, clock
 from llm_as_judge.views.progress import LOOK_S, QUIET_S, Progress, Rate
@@ -20,11 +22,16 @@ class Told:
     """A view over a log, or a terminal, and the seconds that a test says it is."""
 
     def __init__(
-        self, parts: Sequence[str] = (), *, terminal: bool = False, busy: str = ""
+        self,
+        parts: Sequence[str] = (),
+        *,
+        terminal: bool = False,
+        busy: str = "",
+        width: int = 200,
     ) -> None:
         self.now = 0.0
         self._file = io.StringIO()
-        console = Console(file=self._file, width=200, force_terminal=terminal)
+        console = Console(file=self._file, width=width, force_terminal=terminal)
         self.view = Progress(console, parts, seconds=lambda: self.now, busy=lambda: busy)
 
     def did(self, *at: float) -> None:
@@ -171,13 +178,40 @@ def test_a_log_is_silent_until_nothing_was_said_for_a_while() -> None:
 
 
 def test_a_busy_machine_is_told_of() -> None:
-    told = Told(busy="the machine is busy")
-    told.view.part("GRPO", 8, "steps")
-    assert told.view.line() == "GRPO: 0 of 8 steps; the machine is busy"
     said = busy_words(1.4, 2.0, 2)
-    assert said == "the machine is busy: other programs take 1.4 of its 2 cores"
+    assert said == "busy: others take 1.4 of 2 cores"
+    told = Told(busy=said)
+    told.view.part("GRPO", 8, "steps")
+    assert told.view.line() == f"GRPO: 0 of 8 steps; {said}"
     assert not busy_words(1.4, 1.6, 2)  # there is room left
     assert not busy_words(0.2, 2.0, 2)  # it is we who fill it
+
+
+def test_a_line_of_a_log_keeps_within_the_width_by_saying_less_of_a_busy_machine() -> None:
+    parts = ["a", "b", "c", "direct", *"efghijkl"]
+    told = Told(parts, busy=busy_words(0.7, 2.0, 2), width=80)
+    told.view.part("direct", 48, "held-out rows", 0)
+    told.did(*range(1, 13))
+    told.now += QUIET_S
+    told.view.look()
+    assert told.lines[-1].endswith(" left; busy")
+    assert all(len(line) <= 80 for line in told.lines)
+
+
+async def test_a_part_without_a_finished_unit_counts_programs_and_replies() -> None:
+    told = Told()
+    told.view.part("direct", 48, "held-out rows", 3)
+    told.view.found(2)
+    ledger = Ledger()
+    with told.view.at_work() as wrote:
+        assert told.view.line() == "direct: 5 of 48 held-out rows (5 from before)"
+        wrote()
+        for failure in ("", "", "timeout"):
+            ledger.record_attempt("executor", Attempt(Usage(7, 1), None, 0.1, failure))
+        counts = "programs written 1, replies 2, failed tries 1"
+        assert told.view.line() == f"direct: 5 of 48 held-out rows (5 from before); {counts}"
+        told.view.did()
+        assert counts not in told.view.line()
 
 
 def test_work_that_turns_out_longer_or_shorter_is_counted_as_it_is() -> None:

@@ -107,7 +107,7 @@ def _filled(
             )
 
     kept = f"finished runs are kept in {folder}: the same command goes on"
-    with stoppable(kept) as work, view:
+    with stoppable(kept) as work, view, view.at_work():
         return work.run(job())
 
 

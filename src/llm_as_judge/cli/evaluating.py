@@ -26,11 +26,12 @@ from llm_as_judge.evaluation.systems import EvaluatedSystem, ProgramSystem
 from llm_as_judge.grading.version import older_verdicts
 from llm_as_judge.llm.estimate import ASSUMED_CALLS, means_of_executions
 from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.refusals import in_words, to_do
 from llm_as_judge.rollout.line import grader_failed
 from llm_as_judge.runs.judges import grading_version_of
 from llm_as_judge.runs.table import RUNS
 from llm_as_judge.views.console import console, note, say, say_json, warn_of_judges
-from llm_as_judge.views.live import results_line, results_table
+from llm_as_judge.views.live import plural, results_line, results_table
 from llm_as_judge.views.open_answers import open_answers
 from llm_as_judge.views.progress import Progress
 
@@ -76,8 +77,15 @@ def evaluate(
             return
         before, now = record.ledger(), [Ledger()]
         path = _run_missing(record, system, now, fresh=fresh)
+    bill = _bill(now[-1], before, settings.calls.mode == "replay")
+    if not as_json and not any(r.verdict for group in record.groups() for r in group.rollouts):
+        try:
+            _complain_of_failures(record, of_all=to_do(now[-1].failures))
+        finally:
+            note(bill)
+        return
     show(record, path, as_json)
-    note(_bill(now[-1], before, settings.calls.mode == "replay"))
+    note(bill)
     if system.is_prompted:
         _say_valid(record)
     _complain_of_cut_replies(record)
@@ -101,7 +109,8 @@ def _run_missing(
 
     async def job(view: Progress) -> None:
         view.part(record.plan.name, total, "answers", total - missing)
-        bills.append(await run_evaluation(record, system, lambda _: view.did()))
+        with view.at_work() as wrote:
+            bills.append(await run_evaluation(record, system, lambda _: view.did(), wrote))
 
     again = "the same command without --fresh" if fresh else "the same command"
     kept = f"finished rollouts are kept in {record.folder}: {again} goes on there"
@@ -170,7 +179,7 @@ def _bill(now: Ledger, before: Ledger, replayed: bool) -> str:
 def sums(ledger: Ledger) -> str:
     """Requests, tokens and price on a line."""
     total = ledger.total
-    kinds = ", ".join(f"{kind} {n}" for kind, n in ledger.failures.most_common())
+    kinds = in_words(ledger.failures)
     failed = f", {total.failed_attempts} failed ({kinds})" if kinds else ""
     cost = "price unknown" if total.cost_usd is None else f"${total.cost_usd:.4f}"
     estimated = ""
@@ -178,7 +187,8 @@ def sums(ledger: Ledger) -> str:
         priced = "" if total.cost_usd is None else f" and ${total.estimated_usd:.4f}"
         estimated = (
             f" (at most: {total.estimated_tokens} tokens{priced} of these are estimated; of "
-            f"{total.unmetered_attempts} requests the endpoint told no usage, and each counts at its greatest)"
+            f"{total.unmetered_attempts} requests the endpoint told no usage, and each counts at its greatest, "
+            "here but not in the figures of a problem)"
         )
     units = f"cost {total.cost:.0f} written tokens"
     return f"requests {total.attempts}{failed}, {total.tokens} tokens, {units}, {cost}{estimated}"
@@ -330,8 +340,12 @@ def _complain_of_cut_replies(record: EvaluationRecord) -> None:
         )
 
 
-def _complain_of_failures(record: EvaluationRecord) -> None:
-    """Failures outside of programs are no figures: say so, and end with 1 where they are many."""
+def _complain_of_failures(record: EvaluationRecord, of_all: str | None = None) -> None:
+    """Failures outside of programs are no figures: say so, and end with 1 where they are many.
+
+    Args:
+        of_all: every answer failed, and this is to be done; None: some came.
+    """
 
     failed = [r for g in record.groups() for r in g.rollouts if r.failure]
     raised, others = (
@@ -342,9 +356,12 @@ def _complain_of_failures(record: EvaluationRecord) -> None:
     if not failures:
         return
     if others:
+        none = "nothing was graded: " if of_all is not None else ""
+        first = "; the first" if len(others) > 1 else ""
         note(
-            f"{len(others)} rollouts failed outside of their programs (executor, judge or sandbox); the first: "
-            f"{others[0].message}. Once that is mended, the same command runs them again"
+            f"{none}{len(others)} answer{plural(len(others))} failed outside of programs (executor, judge or "
+            f"sandbox){first}: {'; '.join(filter(None, [others[0].message, of_all]))}. Once that is mended, "
+            "the same command asks again"
         )
     if raised:
         note(

@@ -11,7 +11,7 @@ from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.config import Config, known_model
 from llm_as_judge.evaluation.pages import page_of
 from llm_as_judge.files import require_writable
-from llm_as_judge.views.console import console, say
+from llm_as_judge.views.console import console
 from llm_as_judge.views.progress import Progress
 from llm_as_judge.views.report import write_report
 
@@ -27,7 +27,7 @@ def quickstart(asked: Asked, *, out: Path) -> None:
 
     root = settings.output.logs.parent
     for line in INTRODUCTION:
-        say(line)
+        console.print(line, markup=False, highlight=False)  # wrapped, as the lines below are short
     with Progress(console, PARTS) as view, embedded_servers_kept():
         kept = f"finished parts are kept in {root}: the same command goes on there"
 

@@ -55,10 +55,14 @@ async def run_evaluation(
     record: EvaluationRecord,
     system: EvaluatedSystem,
     on_rollout: Callable[[Rollout], None] | None = None,
+    on_written: Callable[[], None] = lambda: None,
 ) -> Ledger:
     """Run what is missing; every rollout is on disk before the next is begun, and what it used of
     executor and judge is added to the bill, but in a replay, which asks nobody.
 
+    Args:
+        on_rollout: called with each rollout as it ends.
+        on_written: called as the policy has written a program.
     Returns:
         What was used now; in a replay, what the recorded run had used.
     Raises:
@@ -86,9 +90,14 @@ async def run_evaluation(
         async def env(wanted: Mapping[RunKey, tuple[Problem, int]], keep: Keep) -> None:
             async with system.open(record.config) as opened:
                 record.saw(opened.isolation)
-                await opened.attempt(
-                    list(wanted.values()), lambda rollout: keep(record.record_of(rollout))
-                )
+
+                def told(rollout: Rollout) -> None:
+                    if rollout.verdict is None and rollout.failure is None:
+                        on_written()
+                    else:
+                        keep(record.record_of(rollout))
+
+                await opened.attempt(list(wanted.values()), told)
 
         try:
             await fill(record.table, missing, env, ended)

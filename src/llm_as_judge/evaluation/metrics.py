@@ -87,6 +87,7 @@ def _accuracy(groups: Sequence[Group]) -> Metrics:
         **_named("accuracy", accuracy(found)),
         "bootstrap_low": low,
         "bootstrap_high": high,
+        "answered": float(len(found)),
         "correct": float(correct),
         "graded": float(len(graded)),
         "open": float(len(open_)),
@@ -115,10 +116,11 @@ def _shares(groups: Sequence[Group]) -> Metrics:
 
 
 def _cost(groups: Sequence[Group]) -> Metrics:
-    """Means per rollout; ``policy_tokens`` are prompt and program of the policy itself."""
+    """Means per rollout whose program has run: what the others used is not known. ``policy_tokens`` are
+    prompt and program of the policy itself, of every rollout."""
     rollouts = [r for group in groups for r in group.rollouts]
-    count = len(rollouts)
     executions = [r.execution for r in rollouts if r.execution]
+    count = len(executions)
     costs = [e.cost_usd for e in executions]
     known = [cost for cost in costs if cost is not None]
     written = [len(r.completion.prompt_ids) + len(r.completion.token_ids) for r in rollouts]
@@ -126,7 +128,7 @@ def _cost(groups: Sequence[Group]) -> Metrics:
         "calls": _mean(sum(e.llm_calls for e in executions), count),
         "tokens": _mean(sum(e.tokens for e in executions), count),
         "cost": _mean(sum(e.cost for e in executions), count),
-        "policy_tokens": _mean(sum(written), count),
+        "policy_tokens": _mean(sum(written), len(rollouts)),
         "cost_usd": _mean(sum(known), count) if len(known) == len(costs) else None,
         "seconds": _mean(sum(e.seconds for e in executions), count),
         **_by_executor(executions, count),

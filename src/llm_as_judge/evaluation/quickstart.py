@@ -199,7 +199,9 @@ def _evaluated(settings: Config, spec: str, name: str, view: Progress, work: Wor
             total, missing = len(record.plan.ids), len(record.missing())
             view.part(name, total, "held-out rows", total - missing)
             if missing:
-                work(run_evaluation(record, system, lambda _: view.did()))
+                with view.at_work() as wrote:
+                    ran = run_evaluation(record, system, lambda _: view.did(), wrote)
+                    work(ran)
         finally:
             if any(group.rollouts for group in record.groups()):
                 path = write_results(record, settings.output.results / "evaluation")
@@ -250,7 +252,8 @@ def _chosen(settings: Config, folder: Path, view: Progress, work: Work) -> Path:
     with Bank.writing(place, conditions(settings)) as bank:
         kept = sum(bank.holds(key_of(*run)) for run in wanted)
         view.part(BANK, len(wanted), "runs", kept)
-        found: SearchResult = work(job(bank))
+        with view.at_work():
+            found: SearchResult = work(job(bank))
     for domain in rows:
         program = found.chosen(DOMAIN, domain, "high").program
         write_text(folder / f"{domain}.py", program.text)

@@ -33,7 +33,7 @@ from llm_as_judge.policy.backends import sampler_backend
 from llm_as_judge.policy.checkpoint import EXPERIENCE
 from llm_as_judge.policy.recorded import RecordedSampler
 from llm_as_judge.policy.stream import ready
-from llm_as_judge.rollout import Batch, RolloutRunner
+from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
     DOMAINS,
     Completion,
@@ -50,7 +50,8 @@ from llm_as_judge.workflow.program import ProgramOptions
 
 Keep = Callable[[Rollout], None]
 Attempt = Callable[[Sequence[tuple[Problem, int]], Keep], Awaitable[None]]
-"""Makes the rollouts of the wanted (problem, number) pairs; gives each to ``keep`` as it ends."""
+"""Makes the rollouts of the wanted (problem, number) pairs; gives each to ``keep`` as it ends. One of a
+policy is given to it before, too: as its program is written, without verdict and failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +184,11 @@ class PolicySystem:
                             seed=config.training.seed * 1_000_003 + start,
                         ),
                     )
-                    await each_ended(
-                        batch, lambda r: keep(r) if (r.problem_id, r.index) in pairs else None
-                    )
+                    async with aclosing(batch):
+                        async for event in batch:
+                            rollout = event.rollout
+                            if (rollout.problem_id, rollout.index) in pairs:
+                                keep(rollout)
 
             yield Opened(attempt, isolation)
 
@@ -295,21 +298,12 @@ class ProgramSystem:
                             seed=config.training.seed + number,
                         ),
                     )
-                    await each_ended(batch, _numbered(keep, number))
+                    async with aclosing(batch):
+                        async for event in batch:
+                            if event.ended:
+                                keep(replace(event.rollout, index=number))
 
             yield Opened(attempt, bench.work.isolation)
-
-
-async def each_ended(batch: Batch, keep: Keep) -> None:
-    """Gives each rollout to ``keep`` as it ends."""
-    async with aclosing(batch):
-        async for event in batch:
-            if event.ended:
-                keep(event.rollout)
-
-
-def _numbered(keep: Keep, number: int) -> Keep:
-    return lambda rollout: keep(replace(rollout, index=number))
 
 
 def program_runner(bench: Workbench, sampler: PolicySampler) -> RolloutRunner:

@@ -16,7 +16,7 @@ import httpx
 
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
-from llm_as_judge.llm.refusals import REFUSED_KEY, WITHOUT_TEXT, to_do, without_reply
+from llm_as_judge.llm.refusals import WITHOUT_TEXT, to_do, without_reply
 from llm_as_judge.llm.wire import of_tokens
 from llm_as_judge.types import ChatReply, ChatRequest, Json, Message, to_json
 
@@ -158,10 +158,8 @@ async def _answers(chat: OpenAIChat, requests: list[ChatRequest]) -> list[ChatRe
     replies = await _each(chat, requests, said)
     kinds = chat.ledger.failures
     if len(said) == len(requests) and kinds and all(map(without_reply, kinds)):
-        (kind, _), *_ = kinds.most_common()
-        # a refused key and a lack of credit are told with what to do
-        advice = "" if kind in REFUSED_KEY | {"quota"} else f": {to_do(kind)}"
-        raise ModelError(f"{said[0]}; none of {len(requests)} requests was answered{advice}")
+        none = f"none of {len(requests)} requests was answered"
+        raise ModelError(f"{said[0]}; {': '.join(filter(None, [none, to_do(kinds)]))}")
     return [reply for reply in replies if reply is not None]
 
 

@@ -45,9 +45,10 @@ _WORDS = {
     "no_draws": "several draws at once refused",
 }
 _TO_DO = {
-    "quota": "add credit, or take another key or endpoint",
     "http_429": "wait until its limit lets requests through, or take another endpoint",
-    "timeout": "give it more time (--timeout), or see whether it is overloaded",
+    "bad_json": "does base_url name an OpenAI-compatible endpoint, ending in /v1?",
+    "bad_shape": "does base_url name an OpenAI-compatible endpoint, ending in /v1?",
+    "timeout": "give it more time, or see whether it is overloaded",
 }
 _BUSY_STATUS = frozenset({503, 529})
 _LEVELS = 6
@@ -173,9 +174,13 @@ def without_reply(kind: str) -> bool:
     return kind.startswith("http_") or kind in ("quota", "timeout", "connect", "dropped")
 
 
-def to_do(kind: str) -> str:
-    """What a person does about an endpoint that fails by this kind and no other way."""
-    return _TO_DO.get(kind, "see what its log says")
+def to_do(kinds: Mapping[str, int]) -> str:
+    """What a person does about an endpoint that fails mostly by the first of these; empty where the
+    endpoint's message says it already."""
+    (kind, _), *_ = sorted(kinds.items(), key=lambda one: -one[1]) or [("", 0)]
+    if not kind or kind in REFUSED_KEY | {"quota"}:
+        return ""
+    return _TO_DO.get(kind, "see what the endpoint's log says")
 
 
 def filters(codes: frozenset[str]) -> bool:

@@ -24,7 +24,7 @@ def busy_words(others: float, used: float, cores: int) -> str:
     """
     if used < FULL * cores or others < SHARE * cores:
         return ""
-    return f"the machine is busy: other programs take {others:.1f} of its {cores} cores"
+    return f"busy: others take {others:.1f} of {cores} cores"
 
 
 class Busy:

@@ -92,23 +92,39 @@ def results_table(results: Mapping[str, Results]) -> Table:
 
 
 def results_line(name: str, data: Results) -> str:
-    """``direct: 30% [11%, 60%] right on 12 problems, 410 written tokens a problem.``, and what so few cannot
-    show; empty where nothing has a verdict."""
+    """``direct: 30% [11%, 60%] right on 12 problems, 410 written tokens a problem.``, what became of the
+    answers that failed or are open, and what so few cannot show; empty where nothing has a verdict."""
     overall = data.overall
     if overall["accuracy"] is None:
         return ""
     sets = [one for one in data.datasets if one.dataset != MIXED] or data.datasets
-    problems = sum(one.num_samples for one in sets)
+    problems = overall.get("answered") or sum(one.num_samples for one in sets)
     cost = overall.get("cost")
     spent = f", {cost:,.0f} written tokens a problem" if cost is not None else ""
-    line = f"{name}: {accuracy_text(overall)} right on {problems} problems{spent}."
-    return " ".join(filter(None, [line, smallness({name: data})]))
+    line = f"{name}: {accuracy_text(overall)} right on {problems:.0f} problem{plural(problems)}{spent}."
+    return " ".join(filter(None, [line, _asked_for(overall), smallness({name: data})]))
+
+
+def _asked_for(figures: Mapping[str, float | None]) -> str:
+    """``6 answers asked for: 4 graded, 1 open, 1 failed (in no figure).``; empty where all are graded."""
+    counts = {name: figures.get(name) or 0.0 for name in ("graded", "open", "failed")}
+    if not counts["open"] and not counts["failed"]:
+        return ""
+    asked = sum(counts.values())
+    said = ", ".join(f"{count:.0f} {name}" for name, count in counts.items() if count)
+    nowhere = " (in no figure)" if counts["failed"] else ""
+    return f"{asked:.0f} answer{plural(asked)} asked for: {said}{nowhere}."
+
+
+def plural(count: float) -> str:
+    return "" if count == 1 else "s"
 
 
 def smallness(results: Mapping[str, Results]) -> str:
     """What so few problems cannot show; empty where the intervals are narrow, or unknown."""
     figures = [data.overall for data in results.values()]
-    few = min((f["graded"] or 0.0 for f in figures if "graded" in f), default=FEW)
+    counts = (f.get("answered", f.get("graded")) for f in figures)
+    few = min((count for count in counts if count is not None), default=FEW)
     if few >= FEW:
         return ""
     sets = [one for data in results.values() for one in data.datasets]
@@ -116,6 +132,6 @@ def smallness(results: Mapping[str, Results]) -> str:
     more = "these are all there are; bring more rows" if whole else "evaluate more with --limit"
     widest = max((f["accuracy_high"] or 1.0) - (f["accuracy_low"] or 0.0) for f in figures)
     return (
-        f"{few:.0f} graded problems: the accuracy is known to within {50 * widest:.0f} points, and a smaller "
+        f"{few:.0f} problem{plural(few)}: the accuracy is known to within {50 * widest:.0f} points, and a smaller "
         f"gain hardly shows: {more}"
     )

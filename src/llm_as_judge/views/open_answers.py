@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from llm_as_judge.types import Group
+from llm_as_judge.views.live import plural
 from llm_as_judge.views.screen import plain
 
 POINTER = "docs/judge.md#which-judge"
@@ -21,7 +22,7 @@ def open_answers(groups: Sequence[Group], file: Path) -> str:
     Args:
         file: has the answers and the reasons.
     """
-    judged = [(g.problem, r.execution, r.verdict) for g in groups for r in g.rollouts if r.verdict]
+    judged = ((g.problem, r.execution, r.verdict) for g in groups for r in g.rollouts if r.verdict)
     left = [one for one in judged if one[2].correct is None]
     if not left:
         return ""
@@ -30,7 +31,7 @@ def open_answers(groups: Sequence[Group], file: Path) -> str:
     problem, execution, verdict = next(one for one in left if one[2].rule == commonest)
     answer = execution.answer if execution is not None else ""
     return (
-        f"open: {len(left)} of {len(judged)} answers ({counted([p.dataset for p, *_ in left])}), by rule "
+        f"open: {len(left)} answer{plural(len(left))} ({counted([p.dataset for p, *_ in left])}), by rule "
         f"{counted(rules)}. {REACH} "
         f'Example: "{plain(problem.question, _LONGEST)}" -> "{plain(answer, _LONGEST)}" '
         f"({plain(verdict.explanation or verdict.rule, 200)}). "

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task
 from rich.progress import Progress as Bar
 from rich.text import Text
 
+from llm_as_judge.llm.billing import Attempt, metered
 from llm_as_judge.types import Rollout
 from llm_as_judge.views.busy import Busy
 from llm_as_judge.views.console import about, clock, status_console
@@ -19,6 +21,8 @@ from llm_as_judge.views.live import step_line
 
 LOOK_S, QUIET_S = 1.0, 30.0
 """Seconds between looks, and without a line, after which a log says how far the work is."""
+BAR, WHEN = 20, 7
+"""Columns of the bar, and of the time before a line of a log."""
 ENOUGH = 5
 """Units, or a quarter of the work, before which nothing is said of the time left."""
 RECENT = 32
@@ -83,11 +87,12 @@ class Progress:
         self._busy = busy or Busy()
         self._began = self._part_began = self._said_at = seconds()
         self._heading = self._name = self._unit = self._doing = ""
-        self._total = self._done = self._found = self._rollouts = 0
+        self._total = self._done = self._found = self._rollouts = self._written = 0
+        self._attempts: list[Attempt] = []
         self._rate = Rate()
         self._operators: Counter[str] = Counter()
         self._bar = Bar(
-            BarColumn(bar_width=20), _Line(self), console=console, disable=not console.is_terminal
+            BarColumn(bar_width=BAR), _Line(self), console=console, disable=not console.is_terminal
         )
         self._task = self._bar.add_task("", total=None, visible=False)
         self._ended = threading.Event()
@@ -144,6 +149,20 @@ class Progress:
     def doing(self, text: str) -> None:
         """A remark on what is being done, beside its count."""
         self._doing, self._rollouts = text, 0
+
+    @contextmanager
+    def at_work(self) -> Iterator[Callable[[], None]]:
+        """Until the first unit is done, the line counts the replies of models that come inside, and the
+        programs that are written: each calls what this gives."""
+        with metered() as attempts:
+            self._attempts, self._written = attempts, 0
+            try:
+                yield self._wrote
+            finally:
+                self._attempts = []
+
+    def _wrote(self) -> None:
+        self._written += 1
 
     def did(self, count: int = 1) -> None:
         """So many more units are done."""
@@ -208,9 +227,27 @@ class Progress:
         if not what:
             return ""
         rollouts = f"{self._rollouts} programs run" if self._rollouts else ""
-        doing = ", ".join(filter(None, [self._doing, rollouts]))
-        told = ": ".join(filter(None, [what, self._count()]))
-        return "; ".join(filter(None, [told, doing, self._busy()]))
+        doing = ", ".join(filter(None, [self._doing, rollouts, self._before_the_first()]))
+        told = "; ".join(filter(None, [": ".join(filter(None, [what, self._count()])), doing]))
+        busy = self._busy()
+        if len(told) + len(busy) + 2 > self._room():
+            busy = busy.partition(":")[0]
+        return "; ".join(filter(None, [told, busy]))
+
+    def _room(self) -> int:
+        """Columns beside the time, or the bar."""
+        return self._console.width - (BAR + 1 if self._console.is_terminal else WHEN)
+
+    def _before_the_first(self) -> str:
+        if self._done > self._found:
+            return ""
+        came = sum(not attempt.failure for attempt in self._attempts)
+        counts = {
+            "programs written": self._written,
+            "replies": came,
+            "failed tries": len(self._attempts) - came,
+        }
+        return ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
 
     def _count(self) -> str:
         if not self._total:

@@ -208,9 +208,9 @@ def test_the_figures_of_the_readme_are_those_of_the_tables() -> None:
         f"| vote of three, four, five {figures(*(f'vote_of_{count}' for count in (3, 4, 5)))}",
         f"found {figures('searched_wide')}",
         f"seed 0 {figures('warm_low_s0', 'warm_middle_s0')}",
-        f"`low` {gain(low, 'cot').replace(' [', ' points [')}, `middle` {gain(middle, 'cot')};",
-        f"- a vote as dear: {gain(middle, 'vote_of_4')}, not shown.",
-        f"GRPO after imitation: {gain(grpo, 'before').replace(' [', ' points [')}.",
+        f"has {gain(low, 'cot').replace(' [', ' points [')} at `low`, {gain(middle, 'cot')} at `middle`.",
+        f"Over a vote of its cost it has {gain(middle, 'vote_of_4')}: not shown.",
+        f"GRPO after imitation adds nothing: {gain(grpo, 'before').replace(' [', ' points [')}.",
     )
     readme = " ".join((ROOT / "README.md").read_text().split())
     assert [sentence for sentence in wanted if sentence not in readme] == []

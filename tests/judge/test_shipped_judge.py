@@ -79,6 +79,8 @@ def test_the_shipped_judge_may_train_by_the_report_it_came_with(
     assert (found.status, found.report) == ("passed", str(shipped_dir() / "judge" / "audit.json"))
     report = json.loads((shipped_dir() / "judge" / "audit.json").read_text())
     assert report["mode"] == "weights"
+    page = (Path(__file__).parents[2] / "docs" / "judge.md").read_text()
+    assert f"| 0 of {report['attacks_accepted']['n']:,} |" in page
     assert report["data_sha256"]["labeled"] == cases_sha256(shipped_labeled())
     assert not report["examples"] or {e["source"] for e in report["examples"]} <= {
         case.source for case in shipped_labeled()

@@ -43,6 +43,7 @@ class _Texts(BaseModel):
     artifacts: tuple[str, ...]
     injections: tuple[str, ...]
     other_units: dict[str, str]
+    turned: tuple[str, ...]
     fillers: tuple[str, ...]
 
 
@@ -118,6 +119,12 @@ def _other_unit(seed: Seed, rng: random.Random) -> list[str]:
     if other := _texts().other_units.get(seed.unit):
         found.append(f"{seed.gold} {other}")
     return found
+
+
+def _turned(seed: Seed, rng: random.Random) -> list[str]:
+    if seed.kind not in {"number", "math"} or "text" in seed.gold:
+        return []
+    return [text.replace("{gold}", seed.gold) for text in _texts().turned]
 
 
 def _wrong(seed: Seed, rng: random.Random) -> list[str]:
@@ -236,6 +243,7 @@ CATEGORIES: dict[str, Callable[[Seed, random.Random], list[str]]] = {
     "question_echo": _echo,
     "unevaluated": _unevaluated,
     "other_unit": _other_unit,
+    "turned": _turned,
     "wrong": _wrong,
     "wrong_dressed": _wrong_dressed,
     "transcript": _transcript,

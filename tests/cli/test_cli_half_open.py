@@ -84,7 +84,7 @@ def test_half_open_is_half_right_and_no_difference_rests_on_it(
         "data set half",
         "own_task_qa 50% to 100% [25%, 100%]",
         "overall 50% to 100% [25%, 100%]",
-        f"open: 6 of 12 answers (own_task_qa 6), by rule qa.sentence 6. {REACH}",
+        f"open: 6 answers (own_task_qa 6), by rule qa.sentence 6. {REACH}",
         "perfect* half",
         "own_task_qa 100 [76, 100] 50 to 100 [25, 100]",
         "open answers 0 6",

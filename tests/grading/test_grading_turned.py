@@ -1,4 +1,4 @@
-"""What is done to a right value makes another one, in whatever notation: it is never accepted."""
+"""Right values that something is done to, in whatever notation: each is another value, and never accepted."""
 
 import itertools
 

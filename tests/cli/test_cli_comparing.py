@@ -83,6 +83,17 @@ def test_the_first_line_says_that_so_few_problems_never_show_a_difference(verb: 
     assert said not in verb("compare", files[0])[1]
 
 
+def test_a_direct_call_is_the_reference_where_nothing_untrained_is_there(
+    verb: Verbs, folder: Path
+) -> None:
+    for policy in ("cot", "direct"):
+        assert verb("evaluate", *OPTIONS, "--policy", policy, "--limit", "1")[0] == 0
+    files = (
+        str(folder / "results" / "evaluation" / f"{n}_results.json") for n in ("cot", "direct")
+    )
+    assert "Against direct" in verb("compare", *files)[1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 5])
 def test_every_table_of_compare_fits_80_columns_names_its_rows_and_breaks_no_name(

@@ -90,7 +90,8 @@ def _verdict(
 def _reference(systems: Sequence[SystemResults], name: str | None) -> SystemResults:
     if name is None:
         untrained = [c for c in systems if c.policy == "untrained"]
-        return (untrained or systems)[0]
+        direct = [c for c in systems if c.name == "direct"]
+        return (untrained or direct or systems)[0]
     for system in systems:
         if name in (system.name, *system.files):
             return system

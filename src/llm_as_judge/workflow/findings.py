@@ -132,7 +132,7 @@ RULES: dict[str, Rule] = {
     ),
     "W201": Rule(
         "there is no such operator",
-        "use one of the documented operators; of one of your own name its file in `plugins`",
+        "use a documented operator; name the module of one of your own in `plugins`",
     ),
     "W202": Rule(
         "the operator is not created", "add `self.NAME = operator.CLASS(self.llm)` to __init__"

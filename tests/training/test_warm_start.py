@@ -239,7 +239,8 @@ async def test_the_updates_of_the_warm_start_are_counted_as_they_end(place: Path
     await train(settings(place, "named", bank, save_every=1), place, view=view)
     counts = [one for one in view.told if isinstance(one, tuple) and one[0] == "warm start"]
     assert counts == [("warm start", done, 4) for done in range(5)]
-    assert "writing the checkpoint step_0" in view.told
+    written = view.told.index("writing the checkpoint step_0")
+    assert view.told[written + 1] == "", "the remark ends with the writing"
     assert sum(str(one).startswith("loss ") for one in view.told) == 4
 
 

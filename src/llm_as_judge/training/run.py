@@ -322,7 +322,10 @@ class Run:
     async def save(self) -> Path:
         """Write a checkpoint of the state after the last step."""
         self._view.doing(f"writing the checkpoint step_{self.step}")
-        return await self._context.on_policy(self._save)
+        try:
+            return await self._context.on_policy(self._save)
+        finally:
+            self._view.doing("")
 
     def _save(self) -> Path:
         plain, tensors = self._learner_now.state()

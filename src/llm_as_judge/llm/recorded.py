@@ -117,8 +117,8 @@ class RecordedChat:
         if last is None:
             return f"{text}; {self._recording.remedy}"
         return (
-            f"{text}; its last recorded draw is {last}: lower executor.draw_offset or workflow.draws, "
-            f"else {self._recording.remedy}"
+            f"{text}; its last recorded draw is {last}: name the policy that was recorded, or lower "
+            f"executor.draw_offset or workflow.draws; else {self._recording.remedy}"
         )
 
     def _has(self, request: ChatRequest) -> bool:

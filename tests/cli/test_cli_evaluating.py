@@ -186,6 +186,20 @@ def test_every_row_is_taken_where_a_profile_has_a_limit(verb: Verbs) -> None:
 
 
 @pytest.mark.slow
+def test_programs_that_give_no_answer_are_counted_by_how_they_ended(verb: Verbs) -> None:
+    Path("falls.py").write_text(
+        "result = await custom(input=problem, instruction='Answer.')\n"
+        "part = 6 // (len(problem) - len(problem))\n"
+        "return result['response'][part:]\n"
+    )
+    code, _, err = verb("evaluate", *OPTIONS, "--policy", "falls.py")
+    assert code == 0, err
+    said = " ".join(err.split())
+    assert "5 of 5 runs of programs gave no answer (crashed 5); the first, " in said
+    assert "ZeroDivisionError" in said
+
+
+@pytest.mark.slow
 def test_own_programs_and_random_ones_are_evaluated(verb: Verbs, folder: Path) -> None:
     Path("mine.py").write_text(
         "class Workflow:\n"

@@ -126,7 +126,8 @@ async def test_an_offset_beyond_the_recording_is_one_line(
     monkeypatch.chdir(tmp_path)
     await written_run(config(tmp_path / "calls", "record"), STEPS)
     with pytest.raises(
-        ModelError, match=r"its last recorded draw is \d+: name the policy that was recorded, or lower executor\.draw_offset"
+        ModelError,
+        match=r"its last recorded draw is \d+: name the policy that was recorded, or lower executor\.draw_offset",
     ) as told:
         await written_run(config(tmp_path / "calls", "replay", draw_offset=40), STEPS)
     assert "\n" not in str(told.value)

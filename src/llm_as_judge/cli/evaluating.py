@@ -34,6 +34,7 @@ from llm_as_judge.views.console import console, note, say, say_json, warn_of_jud
 from llm_as_judge.views.live import plural, results_line, results_table
 from llm_as_judge.views.open_answers import open_answers
 from llm_as_judge.views.progress import Progress
+from llm_as_judge.views.screen import plain
 
 FREE_COT_TOKENS = 512
 """Of a reply that may take as many steps as it wants."""
@@ -88,6 +89,7 @@ def evaluate(
     note(bill)
     if system.is_prompted:
         _say_valid(record)
+    _say_without_answer(record)
     _complain_of_cut_replies(record)
     _complain_of_failures(record)
 
@@ -316,6 +318,27 @@ def _say_valid(record: EvaluationRecord) -> None:
     if valid < VALID_SHARE * len(programs):
         line += ". A warm start teaches them (docs/TRAINING.md#warm-start)"
     note(line)
+
+
+def _say_without_answer(record: EvaluationRecord) -> None:
+    """How programs ended that gave no answer, and the first of them."""
+    ended = [
+        (group.problem.id, run)
+        for group in record.groups()
+        for rollout in group.rollouts
+        if rollout.execution
+        for run in rollout.execution.runs
+    ]
+    without = [(id_, run) for id_, run in ended if run.status != "ok"]
+    if not without:
+        return
+    kinds = Counter(run.status for _, run in without).most_common()
+    (id_, first), *_ = without
+    why = f": {plain(first.error, 120)}" if first.error else ""
+    note(
+        f"{len(without)} of {len(ended)} runs of programs gave no answer "
+        f"({', '.join(f'{kind} {count}' for kind, count in kinds)}); the first, {id_}{why}"
+    )
 
 
 CUT_SHARE = 0.05

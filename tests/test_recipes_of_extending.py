@@ -105,6 +105,16 @@ def test_the_reward_part_scores_a_rollout(scheme: str, source: str, score: float
     assert (done.reward.parts["brevity"].score, done.reward.parts["brevity"].weight) == (score, 0.1)
 
 
+def test_the_reward_part_pays_no_empty_program() -> None:
+    options = RewardOptions(**load_config(overrides=[PLUGIN]).reward.model_dump())
+    written = Completion((), (), (), "", "stop")
+    wrong = Verdict(False, "exact", "exact")
+    nothing = Rollout("p", 0, written, Program("", ""), Execution("ok"), wrong)
+    (done,) = reward_group([nothing], options)
+    assert done.reward is not None
+    assert done.reward.parts["brevity"].score < 0
+
+
 async def test_the_grader_decides_for_its_set_alone() -> None:
     problem = Problem("colors/all/1", "colors", "qa", "Which color is the sky?", ("blue",))
     verdict = await own_verdict(problem, "Azure")

@@ -123,7 +123,7 @@ class Answer:
             "calls": self.spent.calls,
             "policy_tokens": writing.prompt_tokens + writing.completion_tokens,
             "executor_tokens": self.spent.tokens,
-            "cost_usd": self.spent.cost_usd,
+            "cost_usd": None if self.spent.cost_usd is None else round(self.spent.cost_usd, 9),
             "seconds": round(self.seconds, 3),
         }
 

@@ -197,7 +197,7 @@ def test_ones_own_sets_are_evaluated_compared_and_tabulated_by_name(verb: Verbs)
     results = [f"results/evaluation/{name}_results.json" for name in ("cot", "direct")]
     code, out, err = verb("compare", *results, "--by-domain")
     assert code == 0, err
-    shown = ("mine_math", "all math", "balanced over sets", "Against cot, code")
+    shown = ("mine_math", "all math", "balanced over sets", "Against direct, code")
     assert all(text in out for text in shown)
     wrong = verb.refused("evaluate", *WITH, "--policy", "cot", "--set", "evaluation.sets=[min]")
     assert "no set 'min' (known: " in wrong

@@ -17,6 +17,7 @@ TURNED = (
     r"\sqrt{{{0}}}",
     "y^2 = {0}",
     "2y = {0}",
+    "2a = {0}",
     "|y| = {0}",
     "-y = {0}",
     "answer^2 = {0}",
@@ -78,6 +79,8 @@ SAME = [
     ("What is it?", "5", "So the answer is 5."),
     ("Which grade?", "12", r"12^{\mathrm{th}}"),
     ("Solve.", "x = y = z = 3", "(3, 3, 3)"),
+    ("How long are they?", "AB = CD = 5", "CD = 5, AB = 5"),
+    ("What is it?", "5", "a total of 2 + 3 = 5"),
     ("Find both.", "(P(x), Q(x)) = (2x, x+1)", "(2x, x+1)"),
     ("What is X?", "X = 4", "x = 4"),
 ]

@@ -1,4 +1,4 @@
-"""The declared answer of a reply (stages 0 and 1), and what is no answer at all.
+"""Declared answer of a reply (stages 0 and 1), and the guard against replies without one.
 
 A grader must never search a transcript for the gold answer: whoever lists many answers would
 always be right. So the candidate declares its answer (a box, ``####``, an answer tag, "the answer

@@ -1,4 +1,4 @@
-"""The final expression of a declared answer, which is compared, and its plain number."""
+"""Final expression of a declared answer, and its plain number."""
 
 from __future__ import annotations
 
@@ -151,10 +151,13 @@ _OF_NAME = re.compile(
 """What belongs to a name: an index, arguments, a hyphen; or to a list: its dash."""
 
 
+_ARTICLE = re.compile(r"\b[aA]\s+(?=[a-zA-Z]{2})")
+
+
 def _of_variables(side: str, result: str = "") -> bool:
     """``2x`` and ``-k``, but neither ``x``, ``f(3)`` nor ``2 + 3``; a letter of the result is its unit."""
-    side = _OF_NAME.sub("", side)
-    letters = set(_SINGLE.findall(side)) - {"a", "A", *_SINGLE.findall(result)}
+    side = _ARTICLE.sub("", _OF_NAME.sub("", side))
+    letters = set(_SINGLE.findall(side)) - set(_SINGLE.findall(result))
     named = set(_FACTOR.findall(side)) - set(re.findall(r"[a-zA-Z]+", result))
     return bool(named) or (bool(letters) and _OPERATION.search(side) is not None)
 

@@ -232,7 +232,8 @@ async def _symbolic(pair: _Pair, pool: KillablePool) -> Verdict:
     relation = await pool.run(compare, gold, candidate, *rest)
     if relation == "equal" and asks_order(pair.question) and _is_list(gold) and _is_list(candidate):
         one, other = replace(gold, kind="tuple"), replace(candidate, kind="tuple")
-        if await pool.run(compare, one, other, *rest) != "equal":
+        relation = await pool.run(compare, one, other, *rest)
+        if relation == "different":
             correct = False if asks_last_for_order(pair.question) else None
             return verdict_of(correct, "math.order", "the same items in another order")
     if relation is None:

@@ -1,4 +1,4 @@
-"""Shape of a mathematical answer: a scalar, or a list, point, set, interval, matrix, system of named values.
+"""Shapes of mathematical answers: scalar, list, point, set, interval, matrix, named values.
 
 :func:`parse_shape` splits a normalized answer until only scalars are left to symbolic algebra.
 Brackets keep their kind (``[1,2)`` is not ``(1,2)``), names keep their values.
@@ -96,10 +96,11 @@ _EITHER = re.compile(_WORD_OF.format("or") + r"|\\(?:lor|vee)(?![a-zA-Z])|;")
 _IS = re.compile(r"(?<![\\a-zA-Z])([a-zA-Z])\s+is\s+(?=[-\d\\(])")
 _TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
 _VARIABLE = r"(?:[a-zA-Z]|\\[a-zA-Z]+)(?:_\{?\w{1,8}\}?)?'*"
+_PLAIN_NAME = rf"{_VARIABLE}|[a-zA-Z]{{2,20}}"
 _CALLED = rf"{_VARIABLE}(?:\([a-zA-Z]\))?"
 _FREE_NAME = re.compile(rf"^{_VARIABLE}$")
 _NAME = re.compile(
-    rf"^(?P<name>{_VARIABLE}|[a-zA-Z]{{2,20}}|[a-zA-Z]{{1,8}}\([\w,\s]{{0,12}}\)|\\text\{{[^{{}}]{{1,20}}\}}"
+    rf"^(?P<name>{_PLAIN_NAME}|[a-zA-Z]{{1,8}}\([\w,\s]{{0,12}}\)|\\text\{{[^{{}}]{{1,20}}\}}"
     rf"|\(\s*{_CALLED}(?:\s*,\s*{_CALLED}){{1,8}}\s*\))\s*=\s*(?P<rest>[^=<>].*)$"
 )
 _SIGNS = re.compile(r"\\le |\\ge |\\ne |<|>")
@@ -295,7 +296,7 @@ def _single(text: str, depth: int) -> Shape | Scalar:
 
 def _named(name: str, rest: str, depth: int, text: str) -> Shape | Scalar:
     chain = [part.strip() for part in f"{name}={rest}".split("=")]  # x = y = 2
-    if len(chain) > 2 and all(re.fullmatch(_VARIABLE, part) for part in chain[:-1]):
+    if len(chain) > 2 and all(re.fullmatch(_PLAIN_NAME, part) for part in chain[:-1]):
         value = parse_shape(chain[-1], depth + 1)
         if isinstance(value, Scalar) and not value.name:
             names = tuple(map(_spelled, chain[:-1]))

@@ -1,4 +1,4 @@
-"""The reader of shifted replies: they hold the gold and say something beside it that makes them wrong.
+"""Reader of shifted replies, wrong by words beside the gold.
 
 "The deputy of Rossi", "Rossi's successor", "until Sunday", "it used to be Rossi", "Rossi is banned", "Rossi forwards it",
 "HR, which informs Rossi", "Rossi, but anybody may", "120 euros a year", "30 working days", "for books only".

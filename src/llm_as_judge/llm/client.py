@@ -394,9 +394,9 @@ class OpenAIChat:
 
     def _described(self) -> str:
         named = (
-            f"{self._role} {self._name}".rstrip()
-        )  # a list of models is asked for without a name
-        return f"{named} at {self._server.shown}"
+            [self._role, self._name] if self._name else [self._role]
+        )  # a list of models has none
+        return f"{' '.join(named)} at {self._server.shown}"
 
     # -------------------------------------------------------------------------------------- probe
     async def probe(self, wait_s: float = 10.0) -> None:

@@ -1,4 +1,4 @@
-"""Estimate of a run before it begins: calls, tokens and, with prices, dollars of its executor.
+"""Estimate of a run: calls, tokens and dollars of its executor.
 
 Two kinds of figures are told apart: what is expected, from the measured mean of earlier rollouts
 or, without any, from a plain assumption; and what cannot be passed.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from llm_as_judge.types import Group
@@ -22,8 +23,17 @@ def open_answers(groups: Sequence[Group], file: Path) -> str:
     Args:
         file: has the answers and the reasons.
     """
-    judged = ((g.problem, r.execution, r.verdict) for g in groups for r in g.rollouts if r.verdict)
-    left = [one for one in judged if one[2].correct is None]
+    left = [
+        (group.problem, run, verdict)
+        for group in groups
+        for rollout in group.rollouts
+        if rollout.verdict
+        for run, verdict in zip_longest(
+            rollout.execution.runs if rollout.execution else (),
+            (rollout.verdict, *rollout.verdict.again),
+        )
+        if verdict is not None and verdict.correct is None
+    ]
     if not left:
         return ""
     rules = Counter(verdict.rule for *_, verdict in left)

@@ -1,4 +1,4 @@
-"""Headroom of a bank, with advice: train, use a fixed program, or neither."""
+"""Headroom of a bank, and advice on training."""
 
 from __future__ import annotations
 

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from llm_as_judge.sandbox.inside import output, server, workflow
-from llm_as_judge.sandbox.inside.child import perform
+from llm_as_judge.sandbox.inside import child, server, workflow
 from llm_as_judge.sandbox.inside.frames import Channel
 from llm_as_judge.sandbox.inside.functions import describe_error
 
@@ -25,9 +24,9 @@ from llm_as_judge.sandbox.inside.functions import describe_error
 def performing(task: dict[str, Any]) -> Iterator[Channel]:
     ours, theirs = socket.socketpair()
 
-    def child() -> None:
+    def serve() -> None:
         try:
-            perform(Channel(theirs), task)
+            child.perform(Channel(theirs), task)
         except OSError:
             pass  # the test has hung up: a child would end here
         finally:
@@ -35,7 +34,7 @@ def performing(task: dict[str, Any]) -> Iterator[Channel]:
             if task["kind"] == "workflow":
                 forget_loop()
 
-    thread = threading.Thread(target=child)
+    thread = threading.Thread(target=serve)
     thread.start()
     try:
         yield Channel(ours)
@@ -233,7 +232,7 @@ def test_printed_text_becomes_messages() -> None:
     ours, theirs = socket.socketpair()
     saved = sys.stdin, sys.stdout, sys.stderr
     try:
-        output.redirect_output(Channel(theirs))
+        child.redirect_output(Channel(theirs))
         print("half \u00e9", end="")  # noqa: T201
         sys.stdout.flush()
         assert isinstance(sys.stdin, io.StringIO)

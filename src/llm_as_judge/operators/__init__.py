@@ -23,22 +23,3 @@ from llm_as_judge.operators.registry import (
     registry,
 )
 from llm_as_judge.operators.service import OperatorService
-
-__all__ = [
-    "CallLimitError",
-    "ExecutionContext",
-    "ExecutorSettings",
-    "Operator",
-    "OperatorEntry",
-    "OperatorService",
-    "OperatorSettings",
-    "Registry",
-    "ReplyError",
-    "executors_told",
-    "load_enhancements",
-    "load_registry",
-    "operator",
-    "operator_docs",
-    "operator_facts",
-    "registry",
-]

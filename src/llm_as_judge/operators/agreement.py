@@ -1,4 +1,5 @@
-"""Operators of the host: a vote, draws until some agree, code until its tests pass.
+"""Operators of the host: a vote, draws until some agree or one more is not worth its price, code until
+its tests pass.
 
 Which solutions are equal the graders say, never the gold: numbers and formulas by their value, texts
 after the official normalization, code by the visible tests. Empty solutions, and code that fails
@@ -16,6 +17,7 @@ from typing import ClassVar
 
 from llm_as_judge.operators.base import CallContext, More, Operator, ReplyError, Result, Way, tries
 from llm_as_judge.operators.replies import function_names, python_code
+from llm_as_judge.operators.stopping import StopState
 from llm_as_judge.operators.syntax import UnparsableError, parse_python
 from llm_as_judge.types import Json, TestReport
 
@@ -104,11 +106,9 @@ class Vote(Operator):
         return {"answer": tally.winner, "share": tally.share}
 
 
-class UntilAgree(Operator):
-    """Draws from the ways in turn until some agree (adaptive consistency, arXiv:2305.11860,
-    2401.10480), then the vote."""
+class _Drawing(Operator):
+    """Draws from its ways in turn, at most ``most`` times."""
 
-    empty: ClassVar[Mapping[str, Json]] = {"answer": "", "share": 0.0, "agreed": False}
     worst_case_calls = 0
     results_wanted = ("ways",)
 
@@ -120,9 +120,15 @@ class UntilAgree(Operator):
     @classmethod
     def calls_expected(cls, numbers: Mapping[str, int], ways: Sequence[float]) -> float:
         """See :class:`Operator`."""
-        most = numbers["most"]
-        draws = tries(min(numbers["agree"], most), most)
+        draws = tries(min(numbers.get("agree", 1), numbers["most"]), numbers["most"])
         return draws * sum(ways) / len(ways) if ways else 0
+
+
+class UntilAgree(_Drawing):
+    """Draws from the ways in turn until some agree (adaptive consistency, arXiv:2305.11860,
+    2401.10480), then the vote."""
+
+    empty: ClassVar[Mapping[str, Json]] = {"answer": "", "share": 0.0, "agreed": False}
 
     async def run(self, ways: list[Way], agree: int = 2, most: int = 5) -> Result | More:
         wanted, left = min(agree, most), most - len(ways)
@@ -137,6 +143,48 @@ class UntilAgree(Operator):
             return More(min(max(1, wanted - tally.most), left))
         self.context.note(f"{tally.most} of {len(ways)} draws agree")
         return {"answer": tally.winner, "share": tally.share, "agreed": agreed}
+
+
+class UntilWorth(_Drawing):
+    """Draws from the ways in turn while the stop table holds one more to be worth its price."""
+
+    empty: ClassVar[Mapping[str, Json]] = {"answer": "", "share": 0.0, "draws": 0}
+    wants_stop_table = True
+
+    async def run(self, ways: list[Way], most: int = 8) -> Result | More:
+        execution = self.context.execution
+        stop = execution.settings.stop
+        if stop is None:
+            raise TypeError(
+                "until_worth: no stop table (stop.table); make one: llm-as-judge stop learn"
+            )
+        rule = stop.table.rule(execution.problem.domain, stop.price)
+        if rule is None:
+            raise TypeError(f"until_worth: the stop table has no {execution.problem.domain}")
+        left = min(most, len(rule.weights_DF) + 1) - len(ways)
+        if not ways:
+            return More(min(stop.round, left))
+        try:
+            counts = await distinct(self.context, ways)
+        except ReplyError:
+            counts = {}
+        leader = max(counts, key=counts.__getitem__, default="")  # the first of equals
+        votes = tuple(sorted(counts.values(), reverse=True))
+        state = StopState(
+            votes,
+            len(ways) - sum(votes),
+            execution.spent,
+            len(execution.problem.question),
+            execution.problem.dataset,
+            bool(leader and execution.problem.visible_tests)
+            and not await fails(self.context, leader),
+        )
+        if left > 0 and rule.gain(state) > 0:
+            return More(min(stop.round, left))
+        if not counts:
+            raise ReplyError("no solution to choose from")
+        self.context.note(f"{votes[0]} of {len(ways)} draws agree")
+        return {"answer": leader, "share": round(votes[0] / sum(votes), 4), "draws": len(ways)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -70,14 +71,18 @@ class More:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorSettings:
-    """What differs between the executors of a run; as in :class:`OperatorSettings`."""
+    """How one executor is asked."""
 
-    model: str
-    """Its name, which operator hints may depend on."""
+    model: str = ""
+    """Its name, which operator hints may depend on; empty = that of the default executor."""
     temperature: float = 0.0
+    """Of operators that draft."""
     steady_temperature: float = 0.0
+    """Of the others, which judge, mend or shorten what there is."""
     top_p: float = 1.0
+    """Of every call: the likeliest tokens with this much of the probability."""
     prompt_price: float = PROMPT_PRICE
+    """Of a prompt token, in written tokens."""
     written_price: float = 1.0
     """Of a written token, in those of the default executor."""
 
@@ -96,8 +101,8 @@ class StopSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorSettings:
-    """How operators call the executor."""
+class OperatorSettings(ExecutorSettings):
+    """How operators call the default executor, and the others."""
 
     max_tokens: int = 1024
     """Tokens of one reply at most."""
@@ -105,34 +110,14 @@ class OperatorSettings:
     """Data set -> the same, for sets whose solutions are longer."""
     max_calls: int | None = None
     """Executor calls of one execution at most; None = no limit."""
-    temperature: float = 0.0
-    """Of operators that draft."""
-    steady_temperature: float = 0.0
-    """Of the others, which judge, mend or shorten what there is."""
-    top_p: float = 1.0
-    """Of every call: the likeliest tokens with this much of the probability."""
     seed: int | None = None
     """Of the first draw; each further one has the next."""
-    prompt_price: float = PROMPT_PRICE
-    """Of a prompt token, in written tokens."""
     executors: Mapping[str, ExecutorSettings] = field(default_factory=dict)
     """Those beside the default one, by the names that programs call them."""
     stop: StopSettings | None = None
     """None = there is no stop table, and ``until_worth`` cannot be called."""
     code_limits: RunLimits = field(default_factory=lambda: RunLimits(wall_s=10.0, cpu_s=5.0))
     """Of one run of code that the executor wrote (Programmer, Test)."""
-
-    def of(self, executor: str, model: str) -> ExecutorSettings:
-        """Those of one executor.
-
-        Args:
-            executor: empty = the default one, whose model is ``model``.
-        """
-        if executor:
-            return self.executors[executor]
-        return ExecutorSettings(
-            model, self.temperature, self.steady_temperature, self.top_p, self.prompt_price
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +166,7 @@ class ExecutionContext:
         """Of all calls so far, in written tokens of the default executor."""
 
     async def classes(self, answers: Sequence[str]) -> list[int]:
-        """For each answer the number of its class. What compares them is not shown the gold."""
+        """For each answer the number of its class; the gold is not shown."""
         asked = replace(self.problem, answers=(), hidden_tests=())
         return await self._equality(asked, answers)
 
@@ -206,7 +191,7 @@ class ExecutionContext:
 
     def asking(self, executor: str) -> ExecutorSettings:
         """How the executor of this name is asked; empty = the default one."""
-        return self.settings.of(executor, self.executor.name)
+        return self.settings.executors[executor] if executor else self.settings
 
     def request(self, prompt: str, *, drafts: bool = False, executor: str = "") -> ChatRequest:
         """The request for ``prompt``; its ``draw`` counts equal prompts of this execution to the same
@@ -240,7 +225,7 @@ class ExecutionContext:
         ).later(draw)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class CallContext:
     """One operator call: asks the executor, and counts what that used."""
 
@@ -257,6 +242,11 @@ class CallContext:
     cost: float = 0.0
     """Of the replies, in written tokens of the default executor; a prompt counts at the first call with it in the execution."""
     notes: list[str] = field(default_factory=list)
+    error: str = "cut off"
+    """Why there is no result; empty = there is one."""
+    began: float = field(default_factory=time.monotonic)
+    seconds: float | None = None
+    """None: it goes on."""
 
     @property
     def problem(self) -> Problem:
@@ -265,10 +255,6 @@ class CallContext:
     @property
     def sandbox(self) -> Sandbox:
         return self.execution.sandbox
-
-    @property
-    def code_limits(self) -> RunLimits:
-        return self.execution.settings.code_limits
 
     async def ask(self, prompt_name: str, values: Mapping[str, str]) -> ChatReply:
         """The executor's reply to the named prompt of this operator.
@@ -286,7 +272,7 @@ class CallContext:
             enhancements=execution.enhancements,
             domain=execution.problem.domain,
             question=execution.problem.question,
-            executor=asking.model,
+            executor=asking.model or execution.executor.name,
         )
         for name in applied:
             self.note(f"enhanced: {name}")

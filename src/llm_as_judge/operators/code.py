@@ -68,7 +68,7 @@ class Programmer(Operator):
         # not by looking it up once it has run: `from sympy import solve` gives another one
         function = self.FUNCTION if self.FUNCTION in names_defined(code) else None
         result = await self.context.sandbox.run_function(
-            code, function, [], self.context.code_limits
+            code, function, [], self.context.execution.settings.code_limits
         )
         if result.status != "ok":
             return "", (result.error or result.status)[-_SHOWN_ERROR_CHARACTERS:]

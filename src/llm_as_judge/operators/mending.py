@@ -57,7 +57,9 @@ async def _got(context: CallContext, code: str, test: str) -> str:
     except UnparsableError:
         return ""
     source = "\n".join((context.problem.setup_code, code, probe))
-    result = await context.sandbox.run_function(source, _PROBE, [], context.code_limits)
+    result = await context.sandbox.run_function(
+        source, _PROBE, [], context.execution.settings.code_limits
+    )
     if result.status == "ok":
         value = str(result.value)
         return "" if value == _PASSED else _cut(value, _GOT_CHARACTERS)

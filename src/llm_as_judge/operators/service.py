@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.llm.shared import among_known
@@ -35,12 +34,12 @@ class OperatorService:
     def __init__(self, operators: Registry, context: ExecutionContext) -> None:
         self._operators = operators
         self._context = context
-        self._records: list[_Record] = []
+        self._begun: list[CallContext] = []
 
     @property
     def calls(self) -> tuple[OperatorCall, ...]:
         """The calls in the order they began; one that was cut off says so in ``error``."""
-        return tuple(record.as_call() for record in self._records)
+        return tuple(map(_in_trace, self._begun))
 
     async def __call__(self, name: str, args: list[Json], kwargs: dict[str, Json]) -> Json:
         """The operator's result: all keys, whatever the executor wrote. ``{"more": n}`` in its place
@@ -55,19 +54,18 @@ class OperatorService:
             raise TypeError(f"there is no operator {name!r}")
         executor, kwargs = self._chosen(entry, kwargs)
         values = bind(entry, args, kwargs)
-        context = CallContext(name, self._context, entry.prompts, entry.operator.drafts, executor)
-        record = _Record(context)
-        self._records.append(record)
+        call = CallContext(name, self._context, entry.prompts, entry.operator.drafts, executor)
+        self._begun.append(call)
         try:
             with billed_to(operator=name), operator_span(name) as failed:
-                result = await self._run(entry, context, values, record)
-                if record.error:
+                result, error = await self._run(entry, call, values)
+                if error:
                     failed("unusable_reply")
         finally:
-            record.end()
-        record.finished = True
+            call.seconds = time.monotonic() - call.began
+        call.error = error
         if isinstance(result, More):  # the call goes on, and is in the trace when it ends
-            self._records.remove(record)
+            self._begun.remove(call)
             return {"more": result.draws}
         return result
 
@@ -90,50 +88,33 @@ class OperatorService:
     async def _run(
         self,
         entry: OperatorEntry,
-        context: CallContext,
+        call: CallContext,
         values: Mapping[str, Json],
-        record: _Record,
-    ) -> Result | More:
-        empty = dict(entry.empty)
+    ) -> tuple[Result | More, str]:
         try:
             arguments = {a.name: _checked(a, values[a.name]) for a in entry.arguments}
-            result = await entry.operator(context).run(**arguments)
-            return result if isinstance(result, More) else {**empty, **result}
+            result = await entry.operator(call).run(**arguments)
+            return result if isinstance(result, More) else {**entry.empty, **result}, ""
         except ReplyError as error:
-            record.error = str(error)
-            return {**empty, **error.partial}
+            return {**entry.empty, **error.partial}, str(error)
 
 
-@dataclass(slots=True, eq=False)
-class _Record:
-    context: CallContext
-    error: str = ""
-    finished: bool = False
-    began: float = field(default_factory=time.monotonic)
-    seconds: float | None = None
-
-    def end(self) -> None:
-        self.seconds = time.monotonic() - self.began
-
-    def as_call(self) -> OperatorCall:
-        replies = self.context.replies
-        costs = self.context.costs_usd
-        known = [cost for cost in costs if cost is not None]
-        seconds = time.monotonic() - self.began if self.seconds is None else self.seconds
-        return OperatorCall(
-            operator=self.context.operator,
-            prompt_tokens=sum(reply.usage.prompt_tokens for reply in replies),
-            completion_tokens=sum(reply.usage.completion_tokens for reply in replies),
-            cost_usd=sum(known) if len(known) == len(costs) else None,
-            seconds=seconds,
-            cost=self.context.cost,
-            llm_calls=len(replies),
-            cached=sum(reply.cached for reply in replies),
-            error=self.error if self.finished else "cut off",
-            notes=tuple(self.context.notes),
-            executor=self.context.executor,
-            logprobs=tuple(reply.logprobs for reply in replies if reply.logprobs is not None),
-        )
+def _in_trace(call: CallContext) -> OperatorCall:
+    unknown = None in call.costs_usd
+    return OperatorCall(
+        operator=call.operator,
+        prompt_tokens=sum(reply.usage.prompt_tokens for reply in call.replies),
+        completion_tokens=sum(reply.usage.completion_tokens for reply in call.replies),
+        cost_usd=None if unknown else sum(cost or 0 for cost in call.costs_usd),
+        seconds=time.monotonic() - call.began if call.seconds is None else call.seconds,
+        cost=call.cost,
+        llm_calls=len(call.replies),
+        cached=sum(reply.cached for reply in call.replies),
+        error=call.error,
+        notes=tuple(call.notes),
+        executor=call.executor,
+        logprobs=tuple(r.logprobs for r in call.replies if r.logprobs is not None),
+    )
 
 
 def bind(entry: OperatorEntry, args: list[Json], kwargs: Mapping[str, Json]) -> dict[str, Json]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from llm_as_judge.operators.syntax import children
 from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import listed, mapped, origin_of
-from llm_as_judge.workflow.bindings import local_names
 from llm_as_judge.workflow.context import (
     Check,
     CheckOptions,
@@ -22,6 +21,7 @@ from llm_as_judge.workflow.context import (
     Return,
     State,
     TooComplexError,
+    local_names,
     meet,
     plain,
     report_unawaited,

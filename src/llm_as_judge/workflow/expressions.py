@@ -24,10 +24,11 @@ from llm_as_judge.workflow.algebra import (
     mixed,
     of_constant,
     origin_of,
+    repeated,
     sliced,
     times,
+    truth,
 )
-from llm_as_judge.workflow.arithmetic import binary, unary
 from llm_as_judge.workflow.assignments import peek, place, tainted
 from llm_as_judge.workflow.calls import as_data, called, handed_on, multiply
 from llm_as_judge.workflow.context import Frame, plain
@@ -67,7 +68,7 @@ def evaluate(node: ast.expr, at: Frame) -> v.Value:
             return _dictionary(node, at)
         case ast.BinOp(left=left, right=right):
             first = plain(evaluate(left, at), at)
-            return binary(node, first, plain(evaluate(right, at), at), at)
+            return _binary(node, first, plain(evaluate(right, at), at), at)
         case ast.BoolOp(op=operation, values=parts):
             values = [plain(evaluate(part, at), at) for part in parts]
             if isinstance(operation, ast.Or):
@@ -78,7 +79,7 @@ def evaluate(node: ast.expr, at: Frame) -> v.Value:
             values = [plain(evaluate(part, at), at) for part in (left, *others)]
             return v.Number(computed(*map(origin_of, values)))
         case ast.UnaryOp(operand=operand):
-            return unary(node, plain(evaluate(operand, at), at))
+            return _unary(node, plain(evaluate(operand, at), at))
         case ast.IfExp(test=test, body=body, orelse=orelse):
             plain(evaluate(test, at), at, " in a condition")
             return join(evaluate(body, at), evaluate(orelse, at))
@@ -224,6 +225,57 @@ def _subscript(node: ast.Subscript, at: Frame) -> v.Value:
         return lookup.subscript(base, key, node, at)
     found = lookup.subscript(base, v.Unknown(), node, at)
     return found if isinstance(base, v.Result | v.Number) else sliced(base, key)
+
+
+def _binary(node: ast.BinOp, left: v.Value, right: v.Value, at: Frame) -> v.Value:
+    """What ``left op right`` gives."""
+    if isinstance(left, v.Result) or isinstance(right, v.Result):
+        at.check.report("W208", node, "a whole result in an expression, read one of its keys")
+    origin = computed(origin_of(left), origin_of(right))
+    match node.op, left, right:
+        case ast.Add(), v.Listed(), _:
+            return concatenated(left, right)
+        case ast.Add(), _, v.Listed() if not isinstance(left, v.Text | v.Number):
+            return concatenated(listed(None, 0, 0, ()), concatenated(listed(item_of(left)), right))
+        case ast.Mult(), v.Listed() as items, count:
+            return repeated(items, count)
+        case ast.Mult(), count, v.Listed() as items:
+            return repeated(items, count)
+        case ast.Add(), v.Number(), v.Number():
+            return _bounded(origin, left.least + right.least, left.most + right.most)
+        case ast.Sub(), v.Number(), v.Number():
+            return _bounded(origin, left.least - right.most, left.most - right.least)
+        case ast.Mult(), v.Number(), v.Number() if (
+            left.exact is not None and right.exact is not None
+        ):
+            return _bounded(origin, left.exact * right.exact, left.exact * right.exact)
+        case (_, v.Text(), _) | (_, _, v.Text()):
+            return v.Text(origin)
+        case _, v.Number(), v.Number():
+            return v.Number(origin)
+        case (ast.Add() | ast.Sub(), v.Number(), _) | (ast.Add() | ast.Sub(), _, v.Number()):
+            return v.Number(origin)  # only a number can be added to a number
+    return v.Unknown(origin)
+
+
+def _bounded(origin: int, least: float, most: float) -> v.Number:
+    if abs(least) > 10**12 or abs(most) > 10**12:
+        return v.Number(origin)
+    return v.Number(origin if least or most else origin & ~v.OWN, least, most)
+
+
+def _unary(node: ast.UnaryOp, value: v.Value) -> v.Value:
+    """What ``op value`` gives."""
+    match node.op, value:
+        case ast.USub(), v.Number(origin=origin, least=least, most=most):
+            return v.Number(origin, -most, -least)
+        case ast.Not(), _:
+            holds = truth(value)
+            bounds = (0, 1) if holds is None else (not holds, not holds)
+            return v.Number(computed(origin_of(value)), *bounds)
+        case _, v.Number(origin=origin):
+            return v.Number(origin)
+    return v.Unknown(computed(origin_of(value)))
 
 
 # ------------------------------------------------------------------------------------------- calls

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import io
 import json
 import os
 import socket
@@ -13,7 +15,6 @@ from typing import Any
 from . import confine, packages
 from .frames import Channel
 from .functions import describe_error, run_function
-from .output import redirect_output
 
 Runner = Callable[[Channel, dict[str, Any]], None]
 
@@ -93,3 +94,26 @@ def serve_task(
     finally:
         # No atexit handler, no finalizer, no flush of the program's files.
         os._exit(0)
+
+
+class _FrameOutput(io.RawIOBase):
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        text = self._decoder.decode(bytes(data))
+        if text:
+            self._channel.send({"t": "out", "text": text})
+        return len(data)
+
+
+def redirect_output(channel: Channel) -> None:
+    """Points sys.stdout and sys.stderr at ``channel``, buffered by 8 KiB."""
+    raw = io.BufferedWriter(_FrameOutput(channel), 8192)
+    stream = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace")
+    sys.stdout = sys.stderr = stream
+    sys.stdin = io.StringIO("")

@@ -10,7 +10,7 @@ AUDIT  ?= .venv-audit
 AT_ONCE ?= -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
 # each guards a figure of the documents; the other files of benchmarks/ are what they share
-BENCHES := training whole_step group_size lora pipeline sandbox pool data_pipeline verdicts engines serving
+BENCHES := training whole_step group_size lora pipeline sandbox program_check pool data_pipeline verdicts engines serving
 
 .PHONY: run test check smoke bench kills setup format clean help
 

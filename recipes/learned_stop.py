@@ -1,10 +1,11 @@
-"""Worth of the learned stop on rows that it did not learn from, beside votes and agreement.
+"""Worth of the learned stop on rows that it did not learn from, beside votes, agreement and routers.
 
-    python recipes/learned_stop.py results/bank results/held [--most 8]
+    python recipes/learned_stop.py results/bank results/held [--most 8] [--config embedded]
 
-Both folders are banks of single calls that `pool fill` made: of training rows, and of held-out rows. The stop and
-the best `until_agree` (or `until_passed`) are chosen on the first and played on the second. Between two prices the stop
-is a mixture of both. Cost is in written tokens, each prompt once; an open answer is not right.
+Both folders are banks of single calls that `pool fill` made: of training rows, and of held-out rows. The stop, the
+best `until_agree` (or `until_passed`) and the routers are chosen on the first and played on the second. Between two
+prices the stop is a mixture of both. Routers read the words of a question (TF-IDF), and its sentence embedding where that
+model is here (`experience.embedder`). Cost is in written tokens, each prompt once; an open answer is not right.
 Intervals (95 %) are bootstraps over the held-out problems.
 """
 
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations, product
@@ -19,8 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
+from llm_as_judge.cli.bank_runs import vectors_of
+from llm_as_judge.config import load_config
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.baselines import WAYS
+from llm_as_judge.evaluation.headroom import best_penalty, ridge
+from llm_as_judge.evaluation.search.audit import Vectors
 from llm_as_judge.evaluation.stop_learning import (
     LEAST_PROBLEMS,
     Array,
@@ -36,10 +43,11 @@ from llm_as_judge.evaluation.stop_learning import (
 from llm_as_judge.operators.stopping import FEATURES, StopRule
 from llm_as_judge.reward import PRICES
 from llm_as_judge.runs.table import Bank, BankProgram
-from llm_as_judge.types import DOMAINS, PROMPT_PRICE, Domain
+from llm_as_judge.types import DOMAINS, PROMPT_PRICE, Domain, Problem
 from recipe import run
 
-RESAMPLES = 1000
+RESAMPLES, FOLDS, NEIGHBORS = 1000, 5, 20
+ROUTERS = ("ridge", "neighbors")
 CHAINS = ("cot", "direct")
 """What votes are of: the first that a domain has."""
 Ways = Sequence[BankProgram]
@@ -116,6 +124,45 @@ def players(domain: Domain, ways: Ways) -> dict[str, Player]:
     return found
 
 
+# -------------------------------------------------------------------------------------- routers
+def vectors(questions: Sequence[str], known: Sequence[str]) -> Array:
+    """TF-IDF of unit length, by the words of ``known``."""
+    counts = [Counter(set(re.findall(r"\w+", text.lower()))) for text in known]
+    held = Counter(word for count in counts for word in count)
+    words = {w: n for n, w in enumerate(sorted(w for w, times in held.items() if times > 1))}
+    found = np.zeros((len(questions), len(words)))
+    for row, text in zip(found, questions, strict=True):
+        for word, times in Counter(re.findall(r"\w+", text.lower())).items():
+            if word in words:
+                row[words[word]] = (1 + math.log(times)) * math.log(len(known) / held[word])
+    return np.asarray(found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9))
+
+
+def routed(
+    kind: str,
+    price: float,
+    texts: tuple[Array, Array],
+    train: Sequence[Outcome],
+    held: Sequence[Outcome],
+) -> Outcome:
+    """Each held-out problem by the program that is worth most on it, as its text says."""
+    worth_PJ = np.column_stack([one.right_P - price * one.cost_P / 1000 for one in train])
+    mean_J = worth_PJ.mean(axis=0)
+    folds = np.arange(len(worth_PJ)) % FOLDS
+    if kind == "ridge":
+        penalty = best_penalty(texts[0], worth_PJ - mean_J, folds)
+        told_PJ = ridge(penalty, texts[0], worth_PJ - mean_J, texts[1])
+    else:  # the nearest by cosine
+        nearest = np.argsort(-(texts[1] @ texts[0].T), axis=1, kind="stable")[:, :NEIGHBORS]
+        told_PJ = (worth_PJ - mean_J)[nearest].mean(axis=1)
+    choice_P = (mean_J + told_PJ).argmax(axis=1)
+    rows = np.arange(len(choice_P))
+    return Outcome(
+        np.column_stack([one.right_P for one in held])[rows, choice_P],
+        np.column_stack([one.cost_P for one in held])[rows, choice_P],
+    )
+
+
 # ---------------------------------------------------------------------------------- comparisons
 def at_cost(right_C: Array, cost_C: Array, wanted: float) -> float:
     """Share right of the stop at a mean cost; the dearest price's where that is more than it spends."""
@@ -163,7 +210,21 @@ def shown(values: Sequence[float], form: str, before: str) -> str:
     return f"{before}{first:{form}} [{low:{form}}, {high:{form}}]"
 
 
-def of_domain(domain: Domain, bank: Bank, held: Bank, ways: Ways, most: int) -> list[list[str]]:
+def seen_by_routers(
+    train: Sequence[Problem], test: Sequence[Problem], sentences: Vectors | None
+) -> dict[str, tuple[Array, Array]]:
+    """What a router reads of each problem of the two banks, by the name of its kind."""
+    asked = [[one.question for one in rows] for rows in (train, test)]
+    found = {"words": (vectors(asked[0], asked[0]), vectors(asked[1], asked[0]))}
+    if sentences is not None:
+        one, other = (np.array([sentences[p.id] for p in rows]) for rows in (train, test))
+        found["sentences"] = one, other
+    return found
+
+
+def of_domain(
+    domain: Domain, bank: Bank, held: Bank, ways: Ways, most: int, sentences: Vectors | None
+) -> list[list[str]]:
     """Lines of the table.
 
     Raises:
@@ -187,8 +248,13 @@ def of_domain(domain: Domain, bank: Bank, held: Bank, ways: Ways, most: int) -> 
     fixed = players(domain, ways)
     learned = {name: play(train) for name, play in fixed.items()}
     played = {name: play(test) for name, play in fixed.items()}
-    others = {name: one for name, one in played.items() if not name.startswith("until")}
-    for price in PRICES.values():
+    shown_too = [name for name in played if not name.startswith("until")]
+    others = {name: played[name] for name in shown_too}
+    asked = [
+        [one.problems[p.id] for p in rows.problems] for one, rows in ((bank, train), (held, test))
+    ]
+    seen = seen_by_routers(asked[0], asked[1], sentences)
+    for word, price in PRICES.items():
         best = max(
             (name for name in learned if name.startswith("until")),
             key=lambda name: float(
@@ -196,6 +262,11 @@ def of_domain(domain: Domain, bank: Bank, held: Bank, ways: Ways, most: int) -> 
             ),
         )
         others[best] = played[best]
+        some = [*shown_too, best]
+        for (by, texts), kind in product(seen.items(), ROUTERS):
+            others[f"router by {by}, {kind}, {word}"] = routed(
+                kind, price, texts, [learned[n] for n in some], [played[n] for n in some]
+            )
     lines = [
         [domain, f"stop at {price}, {' and '.join(turn)}", *_figures(one), "", ""]
         for price, one in zip(sorted(rules, key=float), stop_C, strict=True)
@@ -221,9 +292,11 @@ HEAD = [
 ]
 
 
-def report(bank: Bank, held: Bank, most: int) -> str:
+def report(bank: Bank, held: Bank, most: int, sentences: Vectors | None = None) -> str:
     """A Markdown table of each domain that both banks hold.
 
+    Args:
+        sentences: embedding of each problem's question.
     Raises:
         DataError: there is none, or a row of one bank is in the other.
     """
@@ -233,7 +306,7 @@ def report(bank: Bank, held: Bank, most: int) -> str:
     lines = []
     for domain in ways.keys() & there.keys():
         of_both = [way for way in ways[domain] if way.key in {one.key for one in there[domain]}]
-        lines += of_domain(domain, bank, held, of_both, most)
+        lines += of_domain(domain, bank, held, of_both, most, sentences)
     if not lines:
         raise DataError(f"{held.folder}: no single call of {bank.folder}; fill both by pool fill")
     rule = ["---", "---", "---:", "---:", "---:", "---:"]
@@ -247,9 +320,11 @@ def main() -> None:
     parser.add_argument("bank", type=Path)
     parser.add_argument("held", type=Path)
     parser.add_argument("--most", type=int, default=8)
+    parser.add_argument("--config", default="embedded")
     given = parser.parse_args()
     bank, held = Bank.named(given.bank, "BANK"), Bank.named(given.held, "HELD")
-    print(report(bank, held, given.most))
+    problems = [*bank.problems.values(), *held.problems.values()]
+    print(report(bank, held, given.most, vectors_of(load_config(given.config), problems)))
 
 
 if __name__ == "__main__":

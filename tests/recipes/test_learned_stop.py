@@ -38,16 +38,29 @@ def filled(folder: Path, part: str, problems: int) -> Bank:
 
 def test_the_table_says_what_was_learned_from_which_and_what_stands_beside(tmp_path: Path) -> None:
     bank, held = filled(tmp_path / "a", "train", 45), filled(tmp_path / "b", "test", 36)
-    lines = report(bank, held, 5).splitlines()
+    sentences = {
+        name: [float(n % 3 == kind) for kind in range(3)]
+        for one in (bank, held)
+        for n, name in enumerate(one.problems)
+    }
+    lines = report(bank, held, 5, sentences).splitlines()
     assert "math: learned from 45 problems, 36 held out" in lines[2]
     cells = {line.split(" | ")[1]: line.strip("| ").split(" | ")[2:] for line in lines[3:]}
-    assert {"cot", "vote of 3", "vote of 4", "vote of 5"} <= cells.keys()
+    assert {
+        "cot",
+        "vote of 3",
+        "vote of 4",
+        "vote of 5",
+        "router by words, ridge, low",
+    } <= cells.keys()
     assert any(name.startswith("until") for name in cells)
     right, cost, gain, ratio = cells["vote of 5"]
     assert right == "66.7"  # the easy and the mixed ones, whose majority is right
     assert float(cost) > 1000  # five draws, where most go to hopeless problems
     assert float(gain.split(" ")[0]) >= 0
     assert float(ratio.removeprefix("x ").split(" ")[0]) < 0.7
+    router = cells["router by sentences, neighbors, low"]  # its vectors say what kind a problem is
+    assert float(router[1]) < float(cost)
 
 
 def test_rows_that_were_learned_from_are_not_held_out(tmp_path: Path) -> None:

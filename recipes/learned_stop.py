@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from llm_as_judge.cli.bank_runs import vectors_of
+from llm_as_judge.cli.searching import vectors_of
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.baselines import WAYS

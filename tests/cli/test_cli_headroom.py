@@ -11,7 +11,7 @@ import pytest
 from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
 
-from llm_as_judge.cli import bank_runs
+from llm_as_judge.cli import searching
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.views.progress import Progress
 
@@ -44,7 +44,7 @@ class Listed(Progress):
     @classmethod
     def in_place(cls, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         cls.told = []
-        monkeypatch.setattr(bank_runs, "Progress", cls)
+        monkeypatch.setattr(searching, "Progress", cls)
         return cls.told
 
     def did(self, count: int = 1) -> None:
@@ -187,7 +187,7 @@ def test_headroom_of_results_asks_nobody(verb: Verbs, folder: Path) -> None:
     code, out, err = verb("headroom", "results/evaluation", *PLAIN)
     assert code == 0, err
     assert "too few rows to say: 5, wanted 30 or more" in out
-    assert "5 problems, 2 programs, 1 draws" in out
+    assert "5 problems, 2 programs, 1 draw" in out
     assert "One draw cannot tell luck from talent" in out
     for path in (folder / "results" / "evaluation").glob("*_results.json"):
         path.unlink()  # kept evaluations alone, as examples/baselines ships them

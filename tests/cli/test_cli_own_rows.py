@@ -35,7 +35,7 @@ def test_every_type_has_test_rows_and_few_are_warned_of(
 def test_a_type_that_leaves_no_test_row_is_refused(verb: Verbs) -> None:
     rows(math=12, qa=1)
     line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
-    assert "mine_qa leaves no row to test on; found 1 rows in 1 groups" in line
+    assert "mine_qa leaves no row to test on; found 1 row in 1 group of" in line
     assert not Path("llm-as-judge.yaml").exists()
 
 

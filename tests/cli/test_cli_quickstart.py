@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from called_verbs import Verbs, written
 
-from llm_as_judge.cli import quickstart_outcome, quickstarting
+from llm_as_judge.cli import quickstarting
 from llm_as_judge.cli.asking import Asked
-from llm_as_judge.cli.quickstart_outcome import verdict
+from llm_as_judge.cli.quickstarting import verdict
 from llm_as_judge.evaluation.compare import Comparison
 from llm_as_judge.evaluation.quickstart import (
     PARTS,
@@ -93,9 +93,9 @@ def test_the_trained_judge_s_verdicts_are_counted(folder: Path) -> None:
     content = {"policy": "p", "executor": "e", "seed": 0, "datasets": [], "overall": figures}
     written("full.json", json.dumps(content | {"problems": rows}))
     assert judged(folder / "full.json") == 2
-    (said,) = quickstart_outcome._graded_how(outcome(BETTER, BETTER))
-    assert said == quickstart_outcome._verdicts(0, 0, 0)
-    assert quickstart_outcome._verdicts(280, 2, 11).startswith(
+    (said,) = quickstarting._graded_how(outcome(BETTER, BETTER))
+    assert said == quickstarting._verdicts(0, 0, 0)
+    assert quickstarting._verdicts(280, 2, 11).startswith(
         "verdicts on 280 answers: 267 by rules and tests, 2 by the trained judge, "
     )
 

@@ -361,13 +361,3 @@ def test_report_as_a_page_needs_a_run_and_a_place(verb: Verbs, folder: Path) -> 
     written("taken", "")
     verb.refused("report", "--html", "taken/page.html")
     assert "no run here" in verb.refused("report", "--run-dir", ".", "--html", "x.html")
-
-
-def test_report_wants_an_audit_that_is_one(verb: Verbs) -> None:
-    run = str(run_folder())
-    page = ("report", "--run-dir", run, "--html", "p.html", "--audit")
-    assert "cannot be read" in verb.refused(*page, "none.json")
-    assert "not JSON" in verb.refused(*page, written("a.json", "{"))
-    assert 'no "bars"' in verb.refused(*page, written("a.json", "[]"))
-    bars = '{"bars": [{"name": "precision", "passed": true}], "passed": true}'
-    assert verb(*page, written("a.json", bars))[0] == 0

@@ -17,7 +17,7 @@ import pytest
 from serving_fakes import until
 
 from llm_as_judge.assembly import Workbench, policy_prompt
-from llm_as_judge.cli.writers import open_writer
+from llm_as_judge.cli.solving import open_writer
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.policy.stream import ready

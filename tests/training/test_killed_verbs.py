@@ -22,11 +22,11 @@ from killable_verbs import VERBS, Counting, held, kept_files, paid_again, starte
 KILLS = int(os.environ.get("KILLS", "0"))
 LOADED_ONCE = (
     "assembly.trainer",
-    "cli.bank_runs",
+    "cli.searching",
     "cli.evaluating",
     "cli.judge_training",
     "cli.pooling",
-    "cli.quickstart_outcome",
+    "cli.quickstarting",
     "cli.stop_learning",
     "evaluation.quickstart",
 )

@@ -52,9 +52,8 @@ def browser() -> Iterator[Any]:
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("report")
     page = folder / "page.html"
-    audit = {"fingerprint": "f", "mode": "rules", "passed": True, "bars": [{"name": "a"}]}
     named = {"direct": results(0.5, 100), "trained": results(0.7, 300)}
-    write_report(Sources(write_run(folder / "run", texts=HOSTILE, steps=12), named, audit), page)
+    write_report(Sources(write_run(folder / "run", texts=HOSTILE, steps=12), named), page)
     return page.as_uri()
 
 

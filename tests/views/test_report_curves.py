@@ -11,7 +11,7 @@ from llm_as_judge.accuracy import Right
 from llm_as_judge.statistics import share_interval
 from llm_as_judge.views.report import charts, curves
 from llm_as_judge.views.report.curves import Point, Series
-from llm_as_judge.views.report.results import audit_view, results_view
+from llm_as_judge.views.report.results import results_view
 from llm_as_judge.views.report.rollouts import ProblemSums, StepSums, count_rollout
 from run_folders import results
 
@@ -118,31 +118,6 @@ def test_bars_of_a_step_stand_on_each_other() -> None:
     assert upper.height == pytest.approx(3 * lower.height, rel=0.01)
 
 
-def test_labels_of_results_that_lie_together_do_not_cover_each_other() -> None:
-    near = [
-        (f"a_long_name_{n}", curves.Point(300.0 + 8 * n, 0.5 + 0.01 * n, 0.45, 0.6))
-        for n in range(4)
-    ]
-    chart = charts.front_chart("a", "A", "", "x", near, [0])
-    assert chart is not None
-    boxes = [charts._box(m.name, m.label_x, m.label_y, m.anchor) for m in chart.marks]
-    for n, box in enumerate(boxes):
-        assert charts._is_free(box, boxes[:n])
-
-
-def test_a_label_without_a_free_place_is_left_out_and_the_table_names_it() -> None:
-    crowd = [(f"a_long_name_{n}", curves.Point(300.0, 0.5, 0.45, 0.6)) for n in range(20)]
-    chart = charts.front_chart("a", "A", "", "x", crowd, [7])
-    assert chart is not None
-    shown = [m for m in chart.marks if m.label]
-    assert len(shown) < 20
-    assert "a_long_name_7" in {m.label for m in shown}  # of the front, so it comes first
-    boxes = [charts._box(m.label, m.label_x, m.label_y, m.anchor) for m in shown]
-    for n, box in enumerate(boxes):
-        assert charts._is_free(box, boxes[:n])
-    assert [row[0] for row in chart.rows] == [name for name, _ in crowd]
-
-
 def test_nothing_to_draw_is_no_chart() -> None:
     assert charts.line_chart("a", "A", "", [Series("s", ())]) is None
     assert charts.stacked_chart("a", "A", "", []) is None
@@ -167,30 +142,4 @@ def test_the_cost_accuracy_chart_names_the_front() -> None:
         ("bad", ""),
         ("ours", "yes"),
     ]
-
-
-def test_an_audit_shows_bars_and_attacks() -> None:
-    view = audit_view(
-        {
-            "fingerprint": "f1",
-            "mode": "rules",
-            "passed": False,
-            "bars": [
-                {"name": "precision", "found": 0.9876543, "wanted": ">= 0.99", "passed": False},
-                {
-                    "name": "recall",
-                    "found": 0.8,
-                    "wanted": ">= 0.9",
-                    "passed": False,
-                    "required": False,
-                },
-            ],
-            "attacks": {"empty": {"accepted": 0, "n": 12}},
-        }
-    )
-    assert not view.passed
-    assert view.bars == (
-        ("precision", "0.9877", ">= 0.99", "missed"),
-        ("recall", "0.8", ">= 0.9", "missed aim"),
-    )
-    assert view.attacks == (("empty", "0", "12"),)
+    assert [name for _, name in view.front.legend] == ["1 direct", "2 bad", "3 ours"]

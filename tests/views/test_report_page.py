@@ -84,10 +84,9 @@ def test_hostile_text_makes_no_element_and_no_attribute(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_headings_of_results_and_audit_are_escaped(text: str) -> None:
-    audit = {"fingerprint": text, "bars": [{"name": text, "wanted": text}], "attacks": {text: {}}}
+def test_hostile_headings_of_results_are_escaped(text: str) -> None:
     named = {text.replace("\ud800", ""): results(0.5, 10), "b": results(0.6, 20)}
-    page = render(Sources(None, named, json.loads(json.dumps(audit).replace("\\ud800", ""))))
+    page = render(Sources(None, named))
     assert len(Elements(page).scripts) == 2
     assert "<img" not in page
 

@@ -35,7 +35,7 @@ def test_a_figure_that_is_missing_is_a_dash() -> None:
     assert by_heading["right"] == "50%"
     assert by_heading["reward"] == "-1.25"
     assert by_heading["tokens"] == "120"
-    assert by_heading["math"] == by_heading["upd s"] == "-"
+    assert by_heading["math"] == by_heading["learn s"] == "-"
 
 
 def test_the_step_table_has_a_row_a_step() -> None:

@@ -90,13 +90,16 @@ def search_lines(report: AuditReport) -> list[str]:
 def _bars(report: AuditReport) -> Table:
     color = "green" if report.passed else "red"
     title = f"Judge {report.fingerprint} ({report.mode}): [{color}]{_outcome(report)}[/]"
-    table = Table("bar or aim", "found", "wanted", "", title=title, title_justify="left")
+    table = Table("bar or aim", "found", "of", "wanted", "", title=title, title_justify="left")
     for bar in report.bars:
-        found = "not measured" if bar.found is None else f"{bar.found:.4g}"
+        found, count = "not measured" if bar.found is None else f"{bar.found:.4g}", ""
         if bar.measured is not None:
-            found = _shown(bar.measured)
+            found, count = _shown(bar.measured), str(bar.measured.n)
         missed = "[red]missed[/]" if bar.required else "[yellow]missed aim[/]"
-        table.add_row(bar.name, found, bar.wanted, "[green]ok[/]" if bar.passed else missed)
+        if bar.found is None and not bar.required:
+            missed = ""
+        held = "[green]ok[/]" if bar.passed else missed
+        table.add_row(bar.name, found, count, bar.wanted, held)
     return table
 
 

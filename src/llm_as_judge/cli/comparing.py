@@ -49,7 +49,7 @@ def compare(
         return
     said = _verdict(systems, reference, pairs)
     for line in said:
-        console.print(line, markup=False, highlight=False, soft_wrap=True, style="bold")
+        say(line, "bold")
     for line in doubts:
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
     if said or doubts:
@@ -61,13 +61,10 @@ def compare(
         say(
             f"no problem that {reference.name} has answered, too: {names}; not tested.{''.join(why)}"
         )
-    for part, tested_in in (
-        ("", pairs),
-        *((f", {name}", found) for name, found in of_domain.items()),
-    ):
+    for name, tested_in in {"": pairs, **of_domain}.items():
         if tested_in:
             table = _pair_rows(tested_in)
-            title = f"Against {reference.name}{part}"
+            title = f"Against {reference.name}{f', {name}' if name else ''}"
             show_table(title, *(table if markdown else turned(*table)), markdown)
     for line in [*_open(systems, pairs), *_remarks(systems, front)]:
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
@@ -121,7 +118,8 @@ def _accuracy_rows(
 ) -> tuple[list[str], list[list[str]]]:
     names = list(dict.fromkeys(d for c in systems for d in c.datasets.values()))
     domains = list(dict.fromkeys(d for c in systems for d in c.domains.values()))
-    head = ["", *(_heading(c, front, " *" if markdown else "*") for c in systems)]
+    star = " *" if markdown else "*"
+    head = ["", *(c.name + star * (c.name in front.names) for c in systems)]
     rows = [[name, *(_cell(c.accuracy(dataset=name)) for c in systems)] for name in names]
     rows += [
         [f"all {name}", *(_cell(c.accuracy(domain=name)) for c in systems)] for name in domains
@@ -150,12 +148,7 @@ def _accuracy_rows(
     return head, rows
 
 
-def _heading(system: SystemResults, front: Front, star: str) -> str:
-    return system.name + (star if system.name in front.names else "")
-
-
 def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
-
     head = ["", "problems", "difference, points", "wins : losses", "p", "p (Holm)"]
     head += ["detectable", "executor tokens"]
     rows = [
@@ -188,45 +181,32 @@ def _open(systems: Sequence[SystemResults], pairs: Sequence[Comparison]) -> list
     if not any(system.open for system in systems):
         return []
     counts = ", ".join(f"{c.name} {sum(c.open.values())}" for c in systems if c.open)
-    of_sets: Counter[str] = Counter()
-    for system in systems:
-        of_sets.update(system.open)
+    of_sets = sum((Counter(system.open) for system in systems), Counter[str]())
     could = [f"{pair.name}: {pair.open_words}." for pair in pairs if pair.open]
     return [f"open answers: {counts} ({counted(of_sets)}). {REACH} What to do: {POINTER}", *could]
 
 
 def _remarks(systems: Sequence[SystemResults], front: Front) -> list[str]:
-    apart = ""
-    if front.apart:
-        apart = (
-            f" No star for those with fewer problems or more failures: {', '.join(front.apart)}."
-        )
+    apart = f" No star for those with fewer problems or more failures: {', '.join(front.apart)}."
     less, same = (
         ("at less", "at the same cost") if front.priced else ("with fewer", "with as many tokens")
     )
     best = (
         f"Star (*): no other is as accurate {less} {same.split()[-1]}, or more accurate {same}. Executor and "
-        f"policy are counted, on the {front.problems} problems that all have answered.{apart}"
+        f"policy are counted, on the {front.problems} problems that all have answered.{apart if front.apart else ''}"
     )
     lines = [best] if front.names else []
-    if len(systems) == 1:
-        lines.append(_lacking(systems[0]))
     if len(systems) > 1:
-        lines.append(
+        read = (
             "difference: paired, Tango's score interval. p: McNemar's exact test; of several draws, a "
             "permutation test of signs. detectable: the true difference, in points, that so many problems show "
             "with 80 % power."
         )
-    return lines
-
-
-def _lacking(only: SystemResults) -> str:
-    """What gives the evaluation to compare the only one with."""
-    if only.policy == "untrained":
+        return [*lines, read]
+    other = "llm-as-judge evaluate --untrained gives the one before training"
+    if systems[0].policy == "untrained":
         other = "llm-as-judge train, then evaluate, gives the one after training"
-    else:
-        other = "llm-as-judge evaluate --untrained gives the one before training"
-    return f"One evaluation alone: {other}, to compare it with."
+    return [*lines, f"One evaluation alone: {other}, to compare it with."]
 
 
 def _cell(share: Accuracy | None) -> str:

@@ -13,8 +13,8 @@ from llm_as_judge.assembly.chat_models import require_known_models
 from llm_as_judge.assembly.executor_settings import estimate_of, limits_of
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.dry_run import NOT_CHECKED, policy_lines, require_policy
+from llm_as_judge.cli.solving import latest_policy
 from llm_as_judge.cli.stopping import stoppable
-from llm_as_judge.cli.writers import latest_policy
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.evaluation.baselines import find_system
@@ -30,9 +30,10 @@ from llm_as_judge.llm.refusals import in_words, to_do
 from llm_as_judge.rollout.line import grader_failed
 from llm_as_judge.runs.judges import grading_version_of
 from llm_as_judge.runs.table import RUNS
+from llm_as_judge.types import Execution, Problem
 from llm_as_judge.views.console import console, note, say, say_json, warn_of_judges
-from llm_as_judge.views.live import plural, results_line, results_table
-from llm_as_judge.views.open_answers import open_answers
+from llm_as_judge.views.live import results_line, results_table, several
+from llm_as_judge.views.open_answers import counted, open_answers
 from llm_as_judge.views.progress import Progress
 from llm_as_judge.views.screen import plain
 
@@ -74,7 +75,11 @@ def evaluate(
             for line in _estimate(record, system):
                 note(line)
         if dry_run:
-            _check_policy(settings, system)
+            for line in policy_lines(settings) if system.is_prompted else []:
+                note(line)
+            note(NOT_CHECKED)
+            if system.is_prompted:
+                require_policy(settings)
             return
         before, now = record.ledger(), [Ledger()]
         path = _run_missing(record, system, now, fresh=fresh)
@@ -92,15 +97,6 @@ def evaluate(
     _say_without_answer(record)
     _complain_of_cut_replies(record)
     _complain_of_failures(record)
-
-
-def _check_policy(settings: Config, system: EvaluatedSystem) -> None:
-    """The end of a dry run."""
-    lines = policy_lines(settings) if system.is_prompted else []
-    for line in [*lines, NOT_CHECKED]:
-        note(line)
-    if system.is_prompted:
-        require_policy(settings)
 
 
 def _run_missing(
@@ -198,25 +194,17 @@ def sums(ledger: Ledger) -> str:
 
 # ------------------------------------------------------------------------------------------ parts
 def _policy(policy: str | None, checkpoint: Path | None, untrained: bool, settings: Config) -> str:
-    given = [
-        text
-        for text in (policy, str(checkpoint) if checkpoint else None, "untrained" * untrained)
-        if text
-    ]
+    given = [*filter(None, (policy, str(checkpoint or ""), "untrained" * untrained))]
     if len(given) > 1:
         raise ConfigError(f"give one policy, not {' and '.join(given)}")
-    if given:
-        if checkpoint is not None and not checkpoint.is_dir():
-            raise ModelError(f"{checkpoint}: no such checkpoint folder")
-        return given[0]
-
-    return latest_policy(settings, "evaluate --untrained")
+    if checkpoint is not None and not checkpoint.is_dir():
+        raise ModelError(f"{checkpoint}: no such checkpoint folder")
+    return given[0] if given else latest_policy(settings, "evaluate --untrained")
 
 
 def _name(spec: str, settings: Config, budget: str | None) -> str:
     """MODEL for a checkpoint, MODEL_untrained, else the name of baseline, file or folder; with
     _BUDGET where one is asked for."""
-
     path, told = Path(spec), f"_{budget}" if budget else ""
     if spec == "untrained":
         return f"{settings.policy.label}_untrained{told}"
@@ -255,27 +243,23 @@ def _announce(record: EvaluationRecord) -> None:
         note(f"at most {limit} rows of each set (evaluation.limit_per_set); every row: --limit all")
     total, missing = len(plan.ids) * plan.samples, len(record.missing())
     if missing < total:
-        note(f"{total - missing} of {total} rollouts are on disk: {record.folder}")
+        note(f"{total - missing} of {several(total, 'rollout')} are on disk: {record.folder}")
 
 
 def _estimate(record: EvaluationRecord, system: EvaluatedSystem) -> list[str]:
     """What the missing rollouts will ask of the executor, as those on disk did; without any on disk,
     what fixed programs are expected to ask."""
-
-    groups = record.groups()
-    done = [r.execution for group in groups for r in group.rollouts if r.execution]
-    means = means_of_executions(done)
-    problems, draws = [g.problem for g in groups], record.config.workflow.draws
+    groups, config = record.groups(), record.config
+    means = means_of_executions([r.execution for g in groups for r in g.rollouts if r.execution])
     written = (
-        system.expected_calls(program_options(record.config))
-        if isinstance(system, ProgramSystem)
-        else {}
+        system.expected_calls(program_options(config)) if isinstance(system, ProgramSystem) else {}
     )
-    calls = [written.get(problem.domain, ASSUMED_CALLS) for problem in problems]
-    left = len(record.missing())
-    found = estimate_of(record.config, left, problems, means, draws, round(fmean(calls), 1))
-    too_much = found.exceeds(limits_of(record.config), record.ledger().total)
-    return [*found.lines, *([too_much] if too_much else [])]
+    problems = [group.problem for group in groups]
+    calls = round(fmean(written.get(one.domain, ASSUMED_CALLS) for one in problems), 1)
+    found = estimate_of(
+        config, len(record.missing()), problems, means, config.workflow.draws, calls
+    )
+    return found.lines_within(limits_of(config), record.ledger().total)
 
 
 def say_replaced(earlier: Path) -> None:
@@ -312,9 +296,7 @@ def _say_valid(record: EvaluationRecord) -> None:
     found = Counter(d.code for program in programs for d in program.diagnostics).most_common(3)
     line = f"programs {len(programs)} written, {valid} valid, {repaired} repaired"
     if found:
-        line += (
-            f"; found: {', '.join(f'{code} {count}' for code, count in found)} (docs/programs.md)"
-        )
+        line += f"; found: {counted(dict(found))} (docs/programs.md)"
     if valid < VALID_SHARE * len(programs):
         line += ". A warm start teaches them (docs/TRAINING.md#warm-start)"
     note(line)
@@ -322,23 +304,26 @@ def _say_valid(record: EvaluationRecord) -> None:
 
 def _say_without_answer(record: EvaluationRecord) -> None:
     """How programs ended that gave no answer, and the first of them."""
-    ended = [
-        (group.problem.id, run)
+    ended = _runs(record)
+    without = [(problem, run) for problem, run in ended if run.status != "ok"]
+    if not without:
+        return
+    problem, first = without[0]
+    why = f": {plain(first.error, 120)}" if first.error else ""
+    note(
+        f"{len(without)} of {len(ended)} runs of programs gave no answer "
+        f"({counted([run.status for _, run in without])}); the first, {problem.id}{why}"
+    )
+
+
+def _runs(record: EvaluationRecord) -> list[tuple[Problem, Execution]]:
+    return [
+        (group.problem, run)
         for group in record.groups()
         for rollout in group.rollouts
         if rollout.execution
         for run in rollout.execution.runs
     ]
-    without = [(id_, run) for id_, run in ended if run.status != "ok"]
-    if not without:
-        return
-    kinds = Counter(run.status for _, run in without).most_common()
-    (id_, first), *_ = without
-    why = f": {plain(first.error, 120)}" if first.error else ""
-    note(
-        f"{len(without)} of {len(ended)} runs of programs gave no answer "
-        f"({', '.join(f'{kind} {count}' for kind, count in kinds)}); the first, {id_}{why}"
-    )
 
 
 CUT_SHARE = 0.05
@@ -349,10 +334,9 @@ def _complain_of_cut_replies(record: EvaluationRecord) -> None:
     """A reply that ends at the limit has no answer yet: the figure is then the limit's."""
     executor = record.config.executor
     asked = cut = 0
-    for group in record.groups():
-        limit = executor.max_tokens_of.get(group.problem.dataset, executor.max_tokens)
-        runs = [run for r in group.rollouts if r.execution for run in r.execution.runs]
-        calls = [call for run in runs for call in run.calls if call.llm_calls]
+    for problem, run in _runs(record):
+        limit = executor.max_tokens_of.get(problem.dataset, executor.max_tokens)
+        calls = [call for call in run.calls if call.llm_calls]
         asked += len(calls)
         cut += sum(call.completion_tokens >= limit * call.llm_calls for call in calls)
     if cut > CUT_SHARE * asked:
@@ -370,19 +354,16 @@ def _complain_of_failures(record: EvaluationRecord, of_all: str | None = None) -
         of_all: every answer failed, and this is to be done; None: some came.
     """
 
-    failed = [r for g in record.groups() for r in g.rollouts if r.failure]
-    raised, others = (
-        [r.failure for r in failed if r.failure and grader_failed(r) is of_grader]
-        for of_grader in (True, False)
-    )
-    failures = [*raised, *others]
-    if not failures:
-        return
+    failed = [
+        (r.failure, grader_failed(r)) for g in record.groups() for r in g.rollouts if r.failure
+    ]
+    raised = [failure for failure, of_grader in failed if of_grader]
+    others = [failure for failure, of_grader in failed if not of_grader]
     if others:
         none = "nothing was graded: " if of_all is not None else ""
         first = "; the first" if len(others) > 1 else ""
         note(
-            f"{none}{len(others)} answer{plural(len(others))} failed outside of programs (executor, judge or "
+            f"{none}{several(len(others), 'answer')} failed outside of programs (executor, judge or "
             f"sandbox){first}: {'; '.join(filter(None, [others[0].message, of_all]))}. Once that is mended, "
             "the same command asks again"
         )
@@ -392,5 +373,5 @@ def _complain_of_failures(record: EvaluationRecord, of_all: str | None = None) -
             f"{raised[0].message}. The answers are kept. Once it is mended: llm-as-judge grade {record.folder}"
         )
     allowed = record.config.training.max_failed_fraction
-    if len(failures) > allowed * len(record.plan.ids) * record.plan.samples:
+    if len(failed) > allowed * len(record.plan.ids) * record.plan.samples:
         raise typer.Exit(1)

@@ -30,6 +30,7 @@ from llm_as_judge.judge.rows import (
 )
 from llm_as_judge.quoting import quoted
 from llm_as_judge.views.console import note, say
+from llm_as_judge.views.live import several
 from llm_as_judge.views.open_answers import POINTER
 from llm_as_judge.views.progress import Progress
 
@@ -102,7 +103,7 @@ def _grade_rows(in_path: Path, out_path: Path, rules_only: bool, asked: Asked) -
     except ModelError as error:
         raise ModelError(f"{error}. To grade by rules alone: --rules-only") from None
     say(
-        f"{counts.rows} rows graded: {counts.correct} right, {counts.incorrect} wrong, "
+        f"{several(counts.rows, 'row')} graded: {counts.correct} right, {counts.incorrect} wrong, "
         f"{counts.not_graded} not graded; verdicts in {out_path}"
     )
     if counts.failed:

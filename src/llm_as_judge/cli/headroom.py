@@ -9,7 +9,7 @@ from shlex import quote
 from llm_as_judge.assembly import program_options, row_options
 from llm_as_judge.assembly.executor_settings import operator_settings
 from llm_as_judge.cli.asking import Asked
-from llm_as_judge.cli.bank_runs import run_search, say_estimate, vectors_of
+from llm_as_judge.cli.searching import run_search, say_estimate, vectors_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import own_problems
 from llm_as_judge.data.rows import TABLES
@@ -35,6 +35,7 @@ from llm_as_judge.grading.version import older_verdicts
 from llm_as_judge.runs.table import Bank, grading_version, is_bank
 from llm_as_judge.types import Domain, Problem
 from llm_as_judge.views.console import note, say
+from llm_as_judge.views.live import several
 from llm_as_judge.views.open_answers import open_runs
 
 
@@ -116,7 +117,9 @@ def _of_folder(folder: Path, settings: Config) -> None:
     without = (
         f"; left out, with fewer problems or more failures: {', '.join(apart)}" if apart else ""
     )
-    say(f"{room.problems} problems, {room.programs} programs, {room.draws} draws{without}")
+    say(
+        f"{room.problems} problems, {room.programs} programs, {several(room.draws, 'draw')}{without}"
+    )
     could = room.if_open_right(reach, one_for) if reach is not None else ""
     for line in filter(None, [*figures, left, could]):
         say(line)

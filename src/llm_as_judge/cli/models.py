@@ -73,26 +73,23 @@ def probe(
 ) -> None:
     settings = asked.settings()
 
-    async def job() -> list[Conformance]:
+    async def job() -> Conformance:
         async with AsyncExitStack() as stack:
-            return [
-                await examine(
-                    where.url,
-                    model or where.model,
-                    api_key=where.api_key,
-                    no_proxy=where.no_proxy,
-                    timeout_s=timeout,
-                    max_concurrency=at_once,
-                    told=lambda text: note(f"asking {text}"),
-                )
-                for where in await _targets(stack, settings, target)
-            ]
+            where = await _target(stack, settings, target)
+            return await examine(
+                where.url,
+                model or where.model,
+                api_key=where.api_key,
+                no_proxy=where.no_proxy,
+                timeout_s=timeout,
+                max_concurrency=at_once,
+                told=lambda text: note(f"asking {text}"),
+            )
 
-    reports = asyncio.run(job())
+    report = asyncio.run(job())
     if as_json:
-        say_json([report.as_json() for report in reports])
-        return
-    for report in reports:
+        say_json([report.as_json()])
+    else:
         console.print(probe_table(report))
 
 
@@ -104,19 +101,18 @@ class _Target:
     no_proxy: bool | str = False
 
 
-async def _targets(stack: AsyncExitStack, settings: Config, target: str) -> list[_Target]:
-    """Every server of ``target``; an embedded one is started for the probe."""
+async def _target(stack: AsyncExitStack, settings: Config, target: str) -> _Target:
+    """The server of ``target``; an embedded one is started for the probe."""
     if target.startswith(("http://", "https://")):
-        return [_Target(target, None, environment_key("OPENAI_API_KEY"))]
+        return _Target(target, None, environment_key("OPENAI_API_KEY"))
     endpoints, target = load_endpoints(), resolved_name(target, served=True)
     if target in endpoints:
         found = endpoints[target]
         key, name = found.api_key.get_secret_value(), found.model_name or target
-        return [_Target(found.base_url, name, key, found.no_proxy)]
-
+        return _Target(found.base_url, name, key, found.no_proxy)
     if embedded_weights(target):
         server = await start_embedded(stack, settings, target)
-        return [_Target(server.base_url, server.model_name, server.api_key)]
+        return _Target(server.base_url, server.model_name, server.api_key)
     local = (name for name, entry in load_models().items() if entry.format == "gguf")
     raise ConfigError(
         f"models probe: no endpoint {target!r} (known: {', '.join((*endpoints, *local))}); "
@@ -127,9 +123,10 @@ async def _targets(stack: AsyncExitStack, settings: Config, target: str) -> list
 def probe_table(report: Conformance) -> Table:
     words = {True: "yes", False: "no", None: "could not be found out"}
     rates = ", ".join(f"{n} at once {rate:.0f}" for n, rate in report.tokens_per_s.items())
-    table = Table(title=f"{report.model} at {report.url}", box=None, title_justify="left")
-    table.add_column("asked")
-    table.add_column("seen")
+    lost = sum(report.failures.values())
+    failed = f"{lost} of {report.attempts} ({in_words(report.failures)})" if lost else "none"
+    title = f"{report.model} at {report.url}"
+    table = Table("asked", "seen", title=title, box=None, title_justify="left")
     for asked, seen in (
         ("models served", ", ".join(report.served) or "it has no list"),
         ("readable replies", f"{report.readable or 'none'} of {report.asked}"),
@@ -143,12 +140,7 @@ def probe_table(report: Conformance) -> Table:
         ("several draws a request", words[report.several_draws]),
         ("tokens a second", rates or "not known: replies failed"),
         ("enough requests at once", str(report.best_concurrency or "not known")),
-        ("failed requests", _failed(report)),
+        ("failed requests", failed),
     ):
         table.add_row(asked, seen)
     return table
-
-
-def _failed(report: Conformance) -> str:
-    failed = sum(report.failures.values())
-    return f"{failed} of {report.attempts} ({in_words(report.failures)})" if failed else "none"

@@ -14,7 +14,7 @@ from llm_as_judge.assembly.documents import open_library
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.data import say_remarks
 from llm_as_judge.cli.own_file import OwnTask, own_file_text, unedited_task
-from llm_as_judge.config import OWN_FILE, RULES_ALONE, Config, load_endpoints
+from llm_as_judge.config import ADDRESS_FORM, OWN_FILE, RULES_ALONE, Config, load_endpoints
 from llm_as_judge.config.providers import provider_of
 from llm_as_judge.data.catalog import custom_datasets
 from llm_as_judge.data.hub import DatasetsHub, own_rows
@@ -25,6 +25,7 @@ from llm_as_judge.evaluation.search.run import LEAST_ROWS
 from llm_as_judge.files import write_atomically
 from llm_as_judge.quoting import quoted
 from llm_as_judge.views.console import note, say
+from llm_as_judge.views.live import several
 from llm_as_judge.views.progress import Progress
 
 ENOUGH_TEST_ROWS = 30
@@ -32,6 +33,11 @@ ENOUGH_TEST_ROWS = 30
 
 
 def init(asked: Asked, *, rows: Path, skip_bad: bool) -> None:
+    if asked.flags["executor.model"] is None:
+        raise ConfigError(
+            f"--executor: wanted the model that answers the programs' calls, as {ADDRESS_FORM}, or "
+            "qwen25-coder-0.5b, which runs on this machine"
+        )
     before = _unedited()
     settings = asked.settings(RULES_ALONE)
     library = open_library(settings)  # before a row is written
@@ -118,8 +124,8 @@ def _split(
         for part in reports:
             if not part.test:
                 raise DataError(
-                    f"{rows}: {part.dataset} leaves no row to test on; found {part.rows} rows in "
-                    f"{part.groups} groups of nearly the same question, the largest of "
+                    f"{rows}: {part.dataset} leaves no row to test on; found {several(part.rows, 'row')} in "
+                    f"{several(part.groups, 'group')} of nearly the same question, the largest of "
                     f"{part.largest_group}; wanted two groups or more. Add other questions"
                 )
 
@@ -190,7 +196,7 @@ def _print_sizes(report: ProcessReport, kinds: Sequence[SetKinds]) -> None:
     say_remarks(report.sets)
     _print_answer_kinds(kinds)
     bare = [
-        f"{part.val or 'no'} val row{'s' * (part.val != 1)} of {part.dataset} ({_why_no_val(part)})"
+        f"{several(part.val, 'val row') if part.val else 'no val rows'} of {part.dataset} ({_why_no_val(part)})"
         for part in report.sets
         if part.val < LEAST_ROWS
     ]
@@ -203,7 +209,7 @@ def _print_sizes(report: ProcessReport, kinds: Sequence[SetKinds]) -> None:
     test = sum(part.test for part in report.sets)
     if test < ENOUGH_TEST_ROWS:
         note(
-            f"warning: {test} test row{'s are' if test > 1 else ' is'} few: only a large difference will show. "
+            f"warning: {several(test, 'test row')} {'are' if test > 1 else 'is'} few: only a large difference will show. "
             f"{6 * ENOUGH_TEST_ROWS} rows in all give {ENOUGH_TEST_ROWS} test rows",
             "yellow",
         )
@@ -227,7 +233,7 @@ def _print_answer_kinds(kinds: Sequence[SetKinds]) -> None:
     for one in kinds:
         for unit, count in one.units.items():
             note(
-                f"warning: {one.name}: unit {quoted(unit, 40)!r} of {count} row{'s' * (count > 1)} is not known: an answer in another unit stays open",
+                f"warning: {one.name}: unit {quoted(unit, 40)!r} of {several(count, 'row')} is not known: an answer in another unit stays open",
                 "yellow",
             )
 

@@ -28,6 +28,7 @@ from llm_as_judge.llm.rounds import fill_to
 from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import Problem
 from llm_as_judge.views.console import note
+from llm_as_judge.views.live import several
 from llm_as_judge.views.progress import Progress
 
 
@@ -51,7 +52,7 @@ def fill(asked: Asked, *, draws: int, way: list[str] | None, everything: bool, b
     with Bank.writing(bank, conditions(settings)) as kept, stoppable(line) as work:
         done = work.run(_fill(settings, problems, ways, draws, kept, everything=everything))
     note(
-        f"{done.draws} draws made. {done.agreed} problems got no more than their first draws, which share a verdict; "
+        f"{several(done.draws, 'draw')} made. {done.agreed} problems got no more than their first draws, which share a verdict; "
         "all draws for every problem: --all"
     )
     if done.ungradable:
@@ -86,13 +87,14 @@ async def _fill(
         assert isinstance(bench.recording, Pool)
         estimate = filled_estimate(settings, problems, ways, draws, bank)
         split = settings.evaluation.split
-        asked = f"{len(problems)} problems ({split}), {draws} draws of each way"
+        asked = (
+            f"{several(len(problems), 'problem')} ({split}), {several(draws, 'draw')} of each way"
+        )
         if replayed := settings.calls.mode == "replay":
             note(f"{asked}, from the replies in {bench.recording.path}")
         else:
             note(f"{asked}; missing at most:")
-            note(str(estimate))
-            if line := estimate.exceeds(bench.ledger.budget, bench.ledger.total):
+            for line in estimate.lines_within(bench.ledger.budget, bench.ledger.total):
                 note(line)
         expected = estimate.rollouts
         with Progress() as view:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.before_after import AFTER, BEFORE, evaluations_of, pair_verdict
 from llm_as_judge.evaluation.layout import RESULTS_SUFFIX, heading, read_results
 from llm_as_judge.evaluation.pages import page_of
-from llm_as_judge.files import read_json
 from llm_as_judge.runs.judges import judges_of
 from llm_as_judge.runs.rundir import require_run
 from llm_as_judge.runs.runlog import newest_run, read_steps
@@ -29,10 +27,9 @@ def report(
     results: list[Path] | None,
     run_dir: Path | None,
     html: Path | None,
-    audit: Path | None,
 ) -> None:
     if html is not None:
-        _write_page(html, run_dir, results or (), audit, asked)
+        _write_page(html, run_dir, results or (), asked)
         return
     if run_dir is not None:
         require_run(run_dir)
@@ -55,29 +52,13 @@ def _write_page(
     html: Path,
     run_dir: Path | None,
     results: Sequence[Path],
-    audit: Path | None,
     asked: Asked,
 ) -> None:
     if run_dir is None and not results:
         run_dir = newest_run(asked.settings().output.logs)
     files = _files(run_dir, results, asked)
-    audited = _audit(audit) if audit else None
-    write_report(page_of(files, run_dir, audited), html)
+    write_report(page_of(files, run_dir), html)
     say(f"page  {html} ({html.stat().st_size / 1e6:.1f} MB)")
-
-
-def _audit(path: Path) -> dict[str, Any]:
-    try:
-        data = read_json(path)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise DataError(
-            f"{path}: not JSON: {error}; wanted a report of: llm-as-judge judge audit"
-        ) from None
-    if not isinstance(data, dict) or "bars" not in data:
-        raise DataError(f'{path}: no "bars"; wanted a report of: llm-as-judge judge audit')
-    return data
 
 
 def _files(run_dir: Path | None, results: Sequence[Path], asked: Asked) -> dict[str, Path]:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from statistics import fmean
 
-from llm_as_judge.assembly import program_options
-from llm_as_judge.assembly.executor_settings import operator_settings
+from llm_as_judge.assembly import open_workbench, program_options
+from llm_as_judge.assembly.executor_settings import estimate_of, limits_of, operator_settings
 from llm_as_judge.cli.asking import Asked
-from llm_as_judge.cli.bank_runs import run_search, say_estimate
-from llm_as_judge.config import Config
+from llm_as_judge.cli.stopping import stoppable
+from llm_as_judge.config import Config, known_model
 from llm_as_judge.data.selection import problem_file
-from llm_as_judge.errors import ConfigError, DataError
+from llm_as_judge.errors import ConfigError, DataError, ModelError
+from llm_as_judge.evaluation.program_runs import (
+    BankRunner,
+    all_runs,
+    conditions,
+    key_of,
+    program_runner,
+)
+from llm_as_judge.evaluation.search.audit import Advice, Vectors, advice, audit_of_search
+from llm_as_judge.evaluation.search.choices import SearchResult
+from llm_as_judge.evaluation.search.halving import HalvingRound
 from llm_as_judge.evaluation.search.programs import Programs, given, shipped, together
 from llm_as_judge.evaluation.search.run import (
     LEAST_ROWS,
@@ -18,12 +30,22 @@ from llm_as_judge.evaluation.search.run import (
     SearchOptions,
     check_options,
     enough,
+    expected_runs,
     too_few,
     usual_draws,
+    write_found,
 )
+from llm_as_judge.evaluation.search.run import search as fill_and_choose
+from llm_as_judge.files import output_errors
+from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.llm.weights import installed
+from llm_as_judge.runs.record import RunKey, RunRecord
 from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import DOMAINS, Domain, Problem
-from llm_as_judge.views.console import note
+from llm_as_judge.views.console import note, say
+from llm_as_judge.views.found import show_found
+from llm_as_judge.views.live import several
+from llm_as_judge.views.progress import Progress
 
 
 def search(
@@ -103,7 +125,143 @@ def _rows(settings: Config, split: str, rows: int, bank: Path) -> Rows:
                 break
     for domain, chosen in problems.items():
         if len(chosen) < rows:
-            note(
-                f"{domain}: {len(chosen)} row{'s' * (len(chosen) != 1)}, not {rows}: {path} has no more"
-            )
+            note(f"{domain}: {several(len(chosen), 'row')}, not {rows}: {path} has no more")
     return problems
+
+
+# --------------------------------------------------------------------------- the run of a search
+def run_search(
+    settings: Config,
+    out: Path,
+    folder: Path,
+    problems: Rows,
+    programs: Programs,
+    options: SearchOptions,
+) -> tuple[Advice, bool]:
+    """(What to do with these rows, whether any run was right); shows and writes what was found.
+
+    Args:
+        out: folder of the programs and of the figures.
+        folder: of the bank.
+    """
+    with output_errors(out):  # before anything is spent
+        out.mkdir(parents=True, exist_ok=True)
+    vectors = vectors_of(settings, [row for rows in problems.values() for row in rows])
+    with Bank.writing(folder, conditions(settings)) as bank:
+        found = _filled(settings, bank, folder, problems, programs, options)
+        room = audit_of_search(found, bank, options.draws, vectors)
+        reach = (
+            audit_of_search(found, bank, options.draws, vectors, open_right=True)
+            if found.not_graded
+            else None
+        )
+        told = advice(found, room, bank, options.draws, settings.reward.one_budget)
+        write_found(found, out, settings.reward.one_budget, room)
+        any_right = any(cell.right for cell in bank.runs.values())
+    say(f"{told.answer}: {told.gain}", "bold")
+    for line in filter(None, [told.reason, *(room.lines()[:-1] if room is not None else [])]):
+        say(line)
+    show_found(found, None if settings.reward.draws_budgets else settings.reward.one_budget)
+    if room is not None and reach is not None:
+        say(room.if_open_right(reach, "each domain"))
+    say(f"programs and report.json in {out}")
+    return told, any_right
+
+
+def _filled(
+    settings: Config,
+    bank: Bank,
+    folder: Path,
+    problems: Rows,
+    programs: Programs,
+    options: SearchOptions,
+) -> SearchResult:
+    """The choices of a search, which fills ``bank``; a line now and then tells how far it is."""
+    # of every part, before the first is filled
+    known = _cached_runs(bank, problems, programs, options)
+    view = Progress()
+    view.part("fixed programs", expected_runs(problems, programs, options), "runs", len(known))
+
+    def counted(cell: RunRecord, now: bool) -> None:
+        """Repetitions ask again for what an earlier one ran."""
+        if cell.key not in known:
+            known.add(cell.key)
+            (view.did if now else view.found)()
+
+    async def job() -> SearchResult:
+        async with open_workbench(settings) as bench:
+            at_once = settings.workflow.concurrency
+            runner = BankRunner(bank, program_runner(bench, bank), at_once, counted)
+            return await fill_and_choose(
+                runner, problems, programs, program_options(settings), options, _show_round
+            )
+
+    kept = f"finished runs are kept in {folder}: the same command goes on"
+    with stoppable(kept) as work, view, view.at_work():
+        return work.run(job())
+
+
+def _cached_runs(
+    bank: Bank, problems: Rows, programs: Programs, options: SearchOptions
+) -> set[RunKey]:
+    """Runs of these programs that the bank holds and no choice can leave out; where halving chooses, only
+    its course tells which are wanted."""
+    if options.halving:
+        return set()
+    return {
+        key_of(*run)
+        for domain, rows in problems.items()
+        for run in all_runs(programs[domain], rows, options.draws)
+        if bank.holds(key_of(*run))
+    }
+
+
+def vectors_of(settings: Config, problems: Iterable[Problem]) -> Vectors | None:
+    """Embeddings of the problems' texts, before anything is spent. A sentence model (``experience.embedder``)
+    that is not here stops nothing, but is told of."""
+    unmeasured = "what the text of a problem says is not measured: "
+    name = settings.experience.embedder
+    weights = installed(known_model(name, "experience.embedder"), settings.output.cache_dir())
+    if weights is None:
+        note(f"{unmeasured}its sentence model is not here (llm-as-judge models pull {name})")
+        return None
+    from llm_as_judge.policy.embed import SentenceEmbedder  # torch
+
+    rows = list(problems)
+    try:
+        texts = SentenceEmbedder(weights, name).embed([problem.question for problem in rows])
+    except ModelError as error:
+        note(f"{unmeasured}{error}")
+        return None
+    return {problem.id: vector for problem, vector in zip(rows, texts, strict=True)}
+
+
+def say_estimate(
+    settings: Config, problems: Rows, programs: Programs, options: SearchOptions, folder: Path
+) -> None:
+    """What the missing runs will ask of the executor; nothing where none is missing."""
+    kept = len(_cached_runs(Bank(folder), problems, programs, options))
+    runs = expected_runs(problems, programs, options) - kept
+    if kept:
+        note(f"{kept} runs are kept in {folder} and are not made again")
+    if not runs:
+        return
+    rows = [row for found in problems.values() for row in found]
+    limits = program_options(settings)
+    calls = fmean(
+        limits.parse(one.text, one.domain).expected_calls
+        for domain in problems
+        for one in programs[domain]
+    )
+    estimate = estimate_of(settings, runs, rows, None, calls_a_run=round(calls, 1))
+    for line in estimate.lines_within(limits_of(settings), Ledger().total):
+        note(line)
+    if options.halving:
+        note("runs that are kept are not made again")
+
+
+def _show_round(domain: Domain, halving_round: HalvingRound) -> None:
+    note(
+        f"{domain}: {halving_round.programs} programs on {halving_round.problems} problems"
+        + (f" at {halving_round.draws} draws" if halving_round.draws > 1 else "")
+    )

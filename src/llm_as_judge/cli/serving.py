@@ -7,8 +7,7 @@ import os
 
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.programs import wanted_domain
-from llm_as_judge.cli.solving import settings_for
-from llm_as_judge.cli.writers import UNTRAINED, latest_policy, open_writer
+from llm_as_judge.cli.solving import UNTRAINED, latest_policy, open_writer, settings_for
 from llm_as_judge.config import RULES_ALONE
 from llm_as_judge.serving.app import ServerOptions
 from llm_as_judge.serving.requests import RequestLimits

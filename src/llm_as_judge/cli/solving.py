@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from llm_as_judge.assembly import open_workbench, under_trained_prompt
+from llm_as_judge.assembly import Workbench, open_system, open_workbench, under_trained_prompt
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.programs import described, parse_file, wanted_domain, wanted_problem
-from llm_as_judge.cli.writers import open_writer
 from llm_as_judge.config import RULES_ALONE, Config
+from llm_as_judge.errors import ConfigError, ModelError
+from llm_as_judge.policy.checkpoint import latest_checkpoint
 from llm_as_judge.solving.solve import solve as run_solve
+from llm_as_judge.solving.writers import FileWriter, PolicyWriter, ProgramWriter, WritingOptions
 from llm_as_judge.types import Execution, IsolationReport, Program, to_json
 from llm_as_judge.views.console import console, say, say_json
+from llm_as_judge.views.live import several
 
 
 def solve(
@@ -111,7 +115,7 @@ def _print_execution(
     for call in execution.calls:
         asked = f"{call.operator} ({call.executor})" if call.executor else call.operator
         say(
-            f"{asked:20} {call.llm_calls} calls {call.prompt_tokens:6} + "
+            f"{asked:20} {several(call.llm_calls, 'call')} {call.prompt_tokens:6} + "
             f"{call.completion_tokens} tokens {call.seconds:7.2f} s {call.error}"
         )
     say(f"sandbox  {isolation.mechanism}")
@@ -151,3 +155,57 @@ def _printable(text: str) -> str:
     return "".join(
         c if c in "\n\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text
     )
+
+
+# --------------------------------------------------------------------- who writes the programs
+UNTRAINED = "untrained"
+
+
+def latest_policy(config: Config, untrained: str) -> str:
+    """Folder of the model's latest checkpoint.
+
+    Args:
+        untrained: the command that takes the base model instead.
+    Raises:
+        ModelError: it has none.
+    """
+    root = config.output.checkpoints / config.policy.label / "grpo_mixed"
+    latest = latest_checkpoint(root)
+    if latest is None:
+        raise ModelError(f"{root}: no checkpoint; train first, or {untrained}")
+    return str(latest)
+
+
+@asynccontextmanager
+async def open_writer(
+    config: Config, policy: str
+) -> AsyncIterator[tuple[Workbench, ProgramWriter]]:
+    """Executor, judge and sandbox, and what writes the programs.
+
+    Args:
+        policy: ``untrained``, a checkpoint folder, or a program file (``.py``, in either form); only
+            the first two load a policy.
+    Raises:
+        ConfigError: ``policy`` is none of these.
+        UserError: a model or file is missing.
+    """
+    path = Path(policy)
+    if path.suffix == ".py" and path.is_file():
+        async with open_workbench(config) as bench:
+            most = config.workflow.max_worst_case_calls
+            yield bench, FileWriter(path, most, config.executors)
+        return
+    if policy != UNTRAINED and not path.is_dir():
+        found = "no such file or folder" if not path.exists() else "no Python file"
+        raise ConfigError(
+            f"--policy {policy}: {found}; wanted untrained, a checkpoint folder or a program file (.py)"
+        )
+    async with open_system(config, adapter=None if policy == UNTRAINED else path) as system:
+        options = WritingOptions(
+            config.evaluation.temperature, config.training.seed, config.sampling.max_new_tokens
+        )
+        writer = PolicyWriter(system.sampler, system.prompt, system.bench.parse, options)
+        try:
+            yield system.bench, writer
+        finally:
+            await writer.aclose()

@@ -103,10 +103,8 @@ def _estimate(settings: Config, latest: Path | None) -> list[str]:
     done = saved.state["step"] if saved else 0
     left = max(0, settings.training.steps - done)
     found = training_estimate(settings, left, problems, None)
-    too_much = found.exceeds(limits_of(settings), Ledger().total)
     return [
-        *found.lines,
-        *([too_much] if too_much else []),
+        *found.lines_within(limits_of(settings), Ledger().total),
         *([foretold(warm_start, plan)] if isinstance(plan, WarmStartPlan) else []),
         *rehearsed_reward(settings, problems[0]),
     ]

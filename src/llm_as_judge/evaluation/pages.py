@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from llm_as_judge.accuracy import right_of, runs_of
 from llm_as_judge.errors import DataError
@@ -19,7 +18,6 @@ from llm_as_judge.views.report import Change, Changes, Side, Sources
 def page_of(
     results: Mapping[str, Path],
     run_dir: Path | None = None,
-    audit: Mapping[str, Any] | None = None,
     *,
     pair: tuple[str, str] | None = None,
 ) -> Sources:
@@ -34,10 +32,10 @@ def page_of(
     read = {name: read_results(path) for name, path in results.items()}
     found = (pair, pair) if pair else pair_of(results)
     if found is None:
-        return Sources(run_dir, read, audit)
+        return Sources(run_dir, read)
     (first, second), names = found
     said = verdict(results[first], results[second], names)
-    return Sources(run_dir, read, audit, said, changes(results[first], results[second], names))
+    return Sources(run_dir, read, said, changes(results[first], results[second], names))
 
 
 def changes(before: Path, after: Path, names: tuple[str, str]) -> Changes | None:

@@ -127,6 +127,10 @@ class Estimate:
             f"  cost    about {self.cost:,.0f} written tokens, {dollars}",
         )
 
+    def lines_within(self, budget: Budget, spent: Totals) -> list[str]:
+        """``lines``, and the first limit that is expected to be passed."""
+        return [*filter(None, (*self.lines, self.exceeds(budget, spent)))]
+
     def __str__(self) -> str:
         return "\n".join(self.lines)
 

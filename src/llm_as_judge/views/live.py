@@ -23,9 +23,9 @@ STEP_COLUMNS: Sequence[tuple[str, str, str]] = (
     ("reward", "reward/mean", "{:+.2f}"),
     ("calls", "executor/calls", "{:.1f}"),
     ("tokens", "executor/tokens", "{:.0f}"),
-    ("smp s", "time/sample_s", "{:.0f}"),
+    ("sample s", "time/sample_s", "{:.0f}"),
     ("run s", "time/execute_and_grade_s", "{:.0f}"),
-    ("upd s", "time/update_s", "{:.0f}"),
+    ("learn s", "time/update_s", "{:.0f}"),
 )
 """Heading, key of metrics.jsonl or timings.jsonl, format."""
 
@@ -101,7 +101,7 @@ def results_line(name: str, data: Results) -> str:
     problems = overall.get("answered") or sum(one.num_samples for one in sets)
     cost = overall.get("cost")
     spent = f", {cost:,.0f} written tokens a problem" if cost is not None else ""
-    line = f"{name}: {accuracy_text(overall)} right on {problems:.0f} problem{plural(problems)}{spent}."
+    line = f"{name}: {accuracy_text(overall)} right on {several(problems, 'problem')}{spent}."
     return " ".join(filter(None, [line, _asked_for(overall), smallness({name: data})]))
 
 
@@ -113,11 +113,12 @@ def _asked_for(figures: Mapping[str, float | None]) -> str:
     asked = sum(counts.values())
     said = ", ".join(f"{count:.0f} {name}" for name, count in counts.items() if count)
     nowhere = " (in no figure)" if counts["failed"] else ""
-    return f"{asked:.0f} answer{plural(asked)} asked for: {said}{nowhere}."
+    return f"{several(asked, 'answer')} asked for: {said}{nowhere}."
 
 
-def plural(count: float) -> str:
-    return "" if count == 1 else "s"
+def several(count: float, noun: str) -> str:
+    """``1 row``, ``2 rows``"""
+    return f"{count:.0f} {noun}{'' if count == 1 else 's'}"
 
 
 def smallness(results: Mapping[str, Results]) -> str:
@@ -132,6 +133,6 @@ def smallness(results: Mapping[str, Results]) -> str:
     more = "these are all there are; bring more rows" if whole else "evaluate more with --limit"
     widest = max((f["accuracy_high"] or 1.0) - (f["accuracy_low"] or 0.0) for f in figures)
     return (
-        f"{few:.0f} problem{plural(few)}: the accuracy is known to within {50 * widest:.0f} points, and a smaller "
+        f"{several(few, 'problem')}: the accuracy is known to within {50 * widest:.0f} points, and a smaller "
         f"gain hardly shows: {more}"
     )

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from llm_as_judge.types import Group
-from llm_as_judge.views.live import plural
+from llm_as_judge.views.live import several
 from llm_as_judge.views.screen import plain
 
 POINTER = "docs/judge.md#which-judge"
@@ -41,7 +41,7 @@ def open_answers(groups: Sequence[Group], file: Path) -> str:
     problem, execution, verdict = next(one for one in left if one[2].rule == commonest)
     answer = execution.answer if execution is not None else ""
     return (
-        f"open: {len(left)} answer{plural(len(left))} ({counted([p.dataset for p, *_ in left])}), by rule "
+        f"open: {several(len(left), 'answer')} ({counted([p.dataset for p, *_ in left])}), by rule "
         f"{counted(rules)}. {REACH} "
         f'Example: "{plain(problem.question, _LONGEST)}" -> "{plain(answer, _LONGEST)}" '
         f"({plain(verdict.explanation or verdict.rule, 200)}). "

@@ -6,7 +6,6 @@ markup into a path.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -42,16 +41,11 @@ class Mark:
     """One result in the cost-accuracy chart."""
 
     name: str
-    label: str
-    """The name, or empty where it has no free place."""
     color: int
     x: float
     y: float
     low: float
     high: float
-    label_x: float
-    label_y: float
-    anchor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +163,8 @@ def front_chart(
     named: Sequence[tuple[str, Point]],
     front: list[int],
 ) -> Chart | None:
-    """Results by cost (``x``) and accuracy (``y`` with interval), and the line of the best."""
+    """Results by cost (``x``) and accuracy (``y`` with interval), numbered as in the legend, and the line of
+    the best."""
     if not named:
         return None
     highest = max(point.x for _, point in named) or 1.0
@@ -181,10 +176,11 @@ def front_chart(
         title,
         note,
         x_label,
-        marks=_marks(named, front, xs, ys),
+        marks=tuple(_mark(name, color, p, xs, ys) for color, (name, p) in enumerate(named)),
         front=_path([(xs(named[i][1].x), ys(named[i][1].y)) for i in front]),
         x_ticks=tuple((xs(t), _shown(t, "")) for t in ticks),
         y_ticks=tuple((ys(t), _shown(t, PERCENT)) for t in (0.0, 0.25, 0.5, 0.75, 1.0)),
+        legend=tuple((n, f"{n + 1} {name}") for n, (name, _) in enumerate(named)),
         head=("result", x_label, "accuracy (95 % interval)", "on the front"),
         rows=tuple(
             (name, _shown(p.x, ""), _value(p, PERCENT), "yes" if i in front else "")
@@ -208,66 +204,9 @@ def _line(series: Series, color: int, xs: Scale, ys: Scale) -> Line:
     return Line(series.name, color, _path(dots), band, dots if len(dots) <= 60 else ())
 
 
-def _marks(
-    named: Sequence[tuple[str, Point]], front: Sequence[int], xs: Scale, ys: Scale
-) -> tuple[Mark, ...]:
-    """Each label beside its mark, or above or below it where it would lie on another one or on the line;
-    those of the front first. One without a free place is left out: the table below has all names."""
-    bars = []
-    for _, p in named:
-        low, high = (p.y if bound is None else bound for bound in (p.low, p.high))
-        bars.append((xs(p.x), ys(p.y), ys(low), ys(high)))
-    taken = [(x - 5, high, x + 5, low) for x, _, low, high in bars]
-    joined = [(bars[i][0], bars[i][1]) for i in front]
-    for (x0, y0), (x1, y1) in itertools.pairwise(joined):
-        steps = max(1, round((x1 - x0) / 4))
-        along = ((x0 + (x1 - x0) * n / steps, y0 + (y1 - y0) * n / steps) for n in range(steps))
-        taken += [(x - 1, y - 1, x + 1, y + 1) for x, y in along]
-    made: dict[int, Mark] = {}
-    for color in [*front, *(i for i in range(len(named)) if i not in front)]:
-        name, (x, y, low, high) = named[color][0], bars[color]
-        beside = [(x + 9, y + 4, "start"), (x - 9, y + 4, "end")]
-        places = [
-            *beside,
-            *(
-                (x + shift, at, anchor)
-                for away in range(0, 5 * _LABEL_HEIGHT, _LABEL_HEIGHT)
-                for at in (high - 5 - away, low + 13 + away)
-                for shift, anchor in ((0.0, "middle"), (-4.0, "start"), (4.0, "end"))
-            ),
-        ]
-        free = (place for place in places if _is_free(_box(name, *place), taken))
-        at = next(free, None)
-        if at is not None:
-            taken.append(_box(name, *at))
-        label_x, label_y, anchor = at or places[0]
-        label = name if at is not None else ""
-        made[color] = Mark(
-            name, label, color, x, y, low, high, round(label_x, 1), round(label_y, 1), anchor
-        )
-    return tuple(made[color] for color in range(len(named)))
-
-
-_LABEL_HEIGHT, _LETTER = 13, 7.0
-"""Of a label, pixels: a line, and a letter at most."""
-
-
-def _box(name: str, x: float, y: float, anchor: str) -> tuple[float, float, float, float]:
-    width = _LETTER * len(name)
-    left = x - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
-    return left, y - _LABEL_HEIGHT + 2, left + width, y + 2
-
-
-def _is_free(
-    box: tuple[float, float, float, float],
-    taken: Sequence[tuple[float, float, float, float]],
-) -> bool:
-    left, top, right, bottom = box
-    inside = left >= LEFT and right <= WIDTH and top >= 0 and bottom <= HEIGHT - BOTTOM
-    return inside and not any(
-        left < other[2] and other[0] < right and top < other[3] and other[1] < bottom
-        for other in taken
-    )
+def _mark(name: str, color: int, p: Point, xs: Scale, ys: Scale) -> Mark:
+    low, high = (ys(p.y if bound is None else bound) for bound in (p.low, p.high))
+    return Mark(name, color, xs(p.x), ys(p.y), low, high)
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:

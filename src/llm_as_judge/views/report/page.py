@@ -27,7 +27,7 @@ from llm_as_judge.runs.judges import judges_of, unaudited_warning
 from llm_as_judge.runs.results import Results
 from llm_as_judge.runs.rundir import RunDir, read_run
 from llm_as_judge.views.report import charts, curves
-from llm_as_judge.views.report.results import Changes, audit_view, results_view
+from llm_as_judge.views.report.results import Changes, results_view
 from llm_as_judge.views.report.rollouts import Gathered, gather
 
 MAX_ROLLOUTS = 20_000
@@ -43,8 +43,6 @@ class Sources:
     run_dir: Path | None = None
     results: Mapping[str, Results] = field(default_factory=dict)
     """By their heading, in the order of the columns."""
-    audit: Mapping[str, Any] | None = None
-    """Parsed report of the ``judge audit`` verb."""
     verdict: str = ""
     """The sentence that the page opens with."""
     changes: Changes | None = None
@@ -87,7 +85,6 @@ def render(sources: Sources, *, max_rollouts: int = MAX_ROLLOUTS) -> str:
             changes=sources.changes,
             most=CHANGES_SHOWN,
             results=results,
-            audit=audit_view(sources.audit) if sources.audit else None,
             config=yaml.safe_dump(run.config, sort_keys=False) if run else "",
             facts=json.dumps(run.facts, indent=2, sort_keys=True) if run else "",
         )

@@ -1,4 +1,4 @@
-"""Results files and a judge audit as rows of the page; parts that are missing are dashes."""
+"""Results files as rows of the page; parts that are missing are dashes."""
 
 from __future__ import annotations
 
@@ -61,14 +61,6 @@ class Changes:
     lost: tuple[Change, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AuditView:
-    title: str
-    passed: bool
-    bars: tuple[tuple[str, ...], ...]
-    attacks: tuple[tuple[str, ...], ...]
-
-
 def row_name(name: str, names: Collection[str]) -> str:
     """Of a set; the mix is drawn from the others, beside which it counts in no other row."""
     return f"{name} (test mix, not in overall)" if name == MIXED and len(names) > 1 else name
@@ -115,35 +107,6 @@ def _front(results: Mapping[str, Results]) -> charts.Chart | None:
         named,
         curves.pareto([(point.x, point.y) for _, point in named]),
     )
-
-
-def audit_view(audit: Mapping[str, Any]) -> AuditView:
-    bars = [bar for bar in audit.get("bars") or [] if isinstance(bar, dict)]
-    attacks = audit.get("attacks")
-    return AuditView(
-        f"Judge {audit.get('fingerprint', '-')} ({audit.get('mode', '-')})",
-        audit.get("passed") is True,
-        tuple(
-            (
-                str(bar.get("name", "-")),
-                _cell(bar, "found", "{:.4g}"),
-                str(bar.get("wanted", "-")),
-                _held(bar),
-            )
-            for bar in bars
-        ),
-        tuple(
-            (str(name), _cell(row, "accepted", "{:.0f}"), _cell(row, "n", "{:.0f}"))
-            for name, row in (attacks if isinstance(attacks, dict) else {}).items()
-            if isinstance(row, dict)
-        ),
-    )
-
-
-def _held(bar: Mapping[str, Any]) -> str:
-    if bar.get("passed") is True:
-        return "ok"
-    return "missed aim" if bar.get("required") is False else "missed"
 
 
 def heading_of(name: str, data: Results) -> str:

@@ -13,11 +13,6 @@ from llm_as_judge.cli.training import _same_policy
 GRADED = '{"id":"a","domain":"math","question":"2+2?","reference":"4","candidate":"4"}\n'
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

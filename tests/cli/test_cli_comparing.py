@@ -54,44 +54,41 @@ def test_compare_and_evaluate_give_one_accuracy_where_the_mix_is_a_set(
     assert "hotpotqa" not in out
 
 
-@pytest.mark.slow
+FILES = ("results/evaluation/cot_results.json", "results/evaluation/direct_results.json")
+
+
+@pytest.mark.usefixtures("direct")
 def test_compare_opens_with_what_training_changed(verb: Verbs, folder: Path) -> None:
-    for policy in ("cot", "direct"):
-        assert verb("evaluate", *OPTIONS, "--policy", policy)[0] == 0
     for name, changes in (("cot", {"policy": "untrained"}), ("direct", {"checkpoint": "step_5"})):
         (full,) = (folder / "results" / "evaluation" / name).glob("*/full.json")
         full.write_text(json.dumps({**json.loads(full.read_text()), **changes}))
-    files = [
-        str(folder / "results" / "evaluation" / f"{n}_results.json") for n in ("cot", "direct")
-    ]
-    first, *_ = verb("compare", *files)[1].splitlines()
+    first, *_ = verb("compare", *FILES)[1].splitlines()
     assert first.startswith(
         "Training made no difference that is shown: 0 of 5 right before, 0 of 5 after; +0 points "
     )
     assert (
         "Take more test rows: 5 problems can never show one, 8 or more can; or more steps." in first
     )
-    assert json.loads(verb("compare", *files, "--json")[1])["verdict"] == [first]
+    assert json.loads(verb("compare", *FILES, "--json")[1])["verdict"] == [first]
 
 
-@pytest.mark.slow
-def test_the_first_line_says_that_so_few_problems_never_show_a_difference(verb: Verbs) -> None:
-    files = evaluated(verb, "direct", "cot")
-    said = "No difference is shown: 5 problems can never show one, 8 or more can."
-    assert verb("compare", *files)[1].splitlines()[0] == said
-    assert json.loads(verb("compare", *files, "--json")[1])["verdict"] == [said]
-    assert said not in verb("compare", files[0])[1]
-
-
-def test_a_direct_call_is_the_reference_where_nothing_untrained_is_there(
-    verb: Verbs, folder: Path
+@pytest.mark.usefixtures("direct")
+def test_a_direct_call_is_the_reference_and_so_few_problems_never_show_a_difference(
+    verb: Verbs,
 ) -> None:
-    for policy in ("cot", "direct"):
-        assert verb("evaluate", *OPTIONS, "--policy", policy, "--limit", "1")[0] == 0
-    files = (
-        str(folder / "results" / "evaluation" / f"{n}_results.json") for n in ("cot", "direct")
-    )
-    assert "Against direct" in verb("compare", *files)[1]
+    said = "No difference is shown: 5 problems can never show one, 8 or more can."
+    code, out, _ = verb("compare", *FILES)
+    assert (code, out.splitlines()[0], "Against direct" in out) == (0, said, True)
+    found = json.loads(verb("compare", *FILES, "--json")[1])
+    names = (found["verdict"], found["reference"], [c["name"] for c in found["systems"]])
+    assert names == ([said], "direct", ["cot", "direct"])
+    assert found["comparisons"][0]["problems"] == 5
+    out = verb("compare", *FILES, "--against", "direct", "--markdown")[1]
+    assert "| overall | " in out
+    assert "| cot | 5 | " in out
+    assert said not in verb("compare", FILES[0])[1]
+    said = verb.refused("compare", FILES[1], "--against", "cot")
+    assert "not among the results (direct)" in said
 
 
 @pytest.mark.slow
@@ -133,22 +130,14 @@ def evaluated(verb: Verbs, *names: str, policy: str = "") -> list[str]:
     return [f"results/evaluation/{name}_results.json" for name in names]
 
 
-def test_a_reference_that_is_not_among_the_results_is_refused(verb: Verbs, folder: Path) -> None:
-    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
-    results = folder / "results" / "evaluation" / "direct_results.json"
-    said = verb.refused("compare", str(results), "--against", "cot")
-    assert "not among the results (direct)" in said
-
-
 @pytest.mark.slow
-def test_only_seeds_of_one_evaluation_are_averaged(verb: Verbs, folder: Path) -> None:
-    direct = ("evaluate", *OPTIONS, "--policy", "direct")
-    assert verb(*direct)[0] == 0
-    assert verb(*direct, "--seed", "1", "--name", "direct_s1")[0] == 0
+def test_only_seeds_of_one_evaluation_are_averaged(verb: Verbs, direct: Path) -> None:
+    again = ("evaluate", *OPTIONS, "--policy", "direct")
+    assert verb(*again, "--seed", "1", "--name", "direct_s1")[0] == 0
     other = ("--seed", "2", "--set", "executor.max_tokens=99", "--name", "short")
-    assert verb(*direct, *other)[0] == 0
-    place = folder / "results" / "evaluation"
-    files = [str(place / f"{name}_results.json") for name in ("direct", "direct_s1", "short")]
+    assert verb(*again, *other)[0] == 0
+    names = ("direct", "direct_s1", "short")
+    files = [str(direct.with_name(f"{name}_results.json")) for name in names]
     code, out, _ = verb("compare", *files, "--json", "--against", "direct_s1")
     found = json.loads(out)
     assert code == 0
@@ -166,14 +155,13 @@ def test_only_seeds_of_one_evaluation_are_averaged(verb: Verbs, folder: Path) ->
     )
 
 
-def test_edited_rows_under_the_same_id_are_not_compared(verb: Verbs, folder: Path) -> None:
-    direct = ("evaluate", *OPTIONS, "--policy", "direct")
-    assert verb(*direct)[0] == 0
+def test_edited_rows_under_the_same_id_are_not_compared(
+    verb: Verbs, folder: Path, direct: Path
+) -> None:
     edited = [replace(row, question=f"{row.question}!") for row in ROWS["gsm8k"]]
     write_problems(folder / "data" / "test" / "gsm8k_test.jsonl", edited)
-    assert verb(*direct, "--name", "edited")[0] == 0
-    place = folder / "results" / "evaluation"
-    said = verb.refused("compare", *map(str, sorted(place.glob("*_results.json"))))
+    assert verb("evaluate", *OPTIONS, "--policy", "direct", "--name", "edited")[0] == 0
+    said = verb.refused("compare", str(direct), str(direct.with_name("edited_results.json")))
     assert "is not the same problem in both" in said
 
 

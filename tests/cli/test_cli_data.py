@@ -89,14 +89,8 @@ def test_grade_names_the_bad_row_and_the_missing_file(verb: Verbs) -> None:
 
 
 def test_grade_reads_the_rows_before_it_starts_a_judge(verb: Verbs) -> None:
-    grade = (
-        "grade",
-        "--set",
-        "judge.model=openai:m@http://127.0.0.1:9/v1",
-        "--out",
-        "out.jsonl",
-        "--in",
-    )
+    away = "judge.model=openai:m@http://127.0.0.1:9/v1"
+    grade = ("grade", "--set", away, "--out", "out.jsonl", "--in")
     assert "none.jsonl: cannot be read" in verb.refused(*grade, "none.jsonl")
     row = '{"id": "a", "domain": "qa", "question": "Who?", "reference": "Ada", "candidate": "It is Ada B."}'
     line = verb.refused(*grade, written("in.jsonl", row + "\n"))
@@ -128,23 +122,18 @@ def test_process_names_the_sets_that_it_replaced(verb: Verbs, folder: Path) -> N
     assert code == 0
     assert "data: no longer holds gsm8k; to have them beside these" in err
     (folder / "data/mixed/info.json").write_text("{")
-    assert "info.json: cannot be read, wanted what data process wrote" in verb.refused(
-        "data", "process", *TWO_SETS
-    )
+    line = verb.refused("data", "process", *TWO_SETS)
+    assert "info.json: cannot be read, wanted what data process wrote" in line
 
 
 def test_no_sets_are_told_of_with_what_to_do(verb: Verbs) -> None:
     none = ("--set", "data.sets=[]")
     code, _, err = verb("data", "download", "--offline", *none)
     assert code == 0
-    assert (
-        "nothing to download: data.sets is empty. Rows of your own: llm-as-judge init FILE" in err
-    )
+    said = "nothing to download: data.sets is empty. Rows of your own: llm-as-judge init FILE"
+    assert said in err
     assert "name one: --custom FILE" in verb.refused("data", "process", *none)
-
-
-def test_process_without_data_is_2(verb: Verbs) -> None:
-    assert "gsm8k" in verb.refused("data", "process", *TWO_SETS)
+    assert "gsm8k" in verb.refused("data", "process", *TWO_SETS)  # nothing is downloaded
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -2,61 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from called_verbs import Verbs
 
 from endpoint_modes import LISTS
 from fault_endpoint import FaultEndpoint, in_a_thread
-from llm_as_judge.cli import main
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    (tmp_path / "config").mkdir()
-    return tmp_path
 
 
 @pytest.fixture
 def server() -> Iterator[FaultEndpoint]:
-    """An endpoint in a thread of its own: the verb has its own event loop."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    endpoint = FaultEndpoint(0.0)
-    asyncio.run_coroutine_threadsafe(endpoint.__aenter__(), loop).result(10)
-    yield endpoint
-    asyncio.run_coroutine_threadsafe(endpoint.__aexit__(), loop).result(10)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(10)
-    loop.close()
-
-
-def verb(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as caught:
-        main(list(arguments))
-    captured = capsys.readouterr()
-    assert isinstance(caught.value.code, int)
-    return caught.value.code, captured.out, captured.err
+    with in_a_thread(FaultEndpoint(0.0)) as endpoint:
+        yield endpoint
 
 
 # ----------------------------------------------------------------------------------------- probe
-def test_probe_of_a_url_says_what_was_seen(
-    server: FaultEndpoint, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, _ = verb(
-        capsys, "models", "probe", server.url, "--model", "m", "--at-once", "2", "--json"
-    )
+def test_probe_of_a_url_says_what_was_seen(server: FaultEndpoint, verb: Verbs) -> None:
+    code, out, _ = verb("models", "probe", server.url, "--model", "m", "--at-once", "2", "--json")
     assert code == 0
     (report,) = json.loads(out)
     assert (report["url"], report["model"]) == (server.url, "m")
@@ -66,11 +33,12 @@ def test_probe_of_a_url_says_what_was_seen(
 
 
 def test_probe_of_an_endpoint_asks_for_the_model_of_its_entry(
-    server: FaultEndpoint, capsys: pytest.CaptureFixture[str]
+    server: FaultEndpoint, verb: Verbs
 ) -> None:
     entry = {"base_url": server.url, "model_name": "inner"}
+    Path("config").mkdir()
     Path("config/aflow_llm.yaml").write_text(yaml.safe_dump({"models": {"named": entry}}))
-    code, out, err = verb(capsys, "models", "probe", "named", "--at-once", "1")
+    code, out, err = verb("models", "probe", "named", "--at-once", "1")
     assert err.count("tokens a second, up to 1 requests at once") == 1
     assert code == 0
     assert out.count(f"inner at {server.url}") == 1
@@ -85,13 +53,8 @@ def test_probe_of_an_endpoint_asks_for_the_model_of_its_entry(
         ("http://127.0.0.1:9/v1", "not reachable"),
     ],
 )
-def test_probe_of_nothing_is_one_line(
-    capsys: pytest.CaptureFixture[str], target: str, said: str
-) -> None:
-    code, _, err = verb(capsys, "models", "probe", target, "--model", "m")
-    assert code == 2
-    assert said in err
-    assert len([line for line in err.splitlines() if line.startswith("error: ")]) == 1
+def test_probe_of_nothing_is_one_line(verb: Verbs, target: str, said: str) -> None:
+    assert said in verb.refused("models", "probe", target, "--model", "m")
 
 
 @pytest.mark.parametrize(
@@ -104,12 +67,10 @@ def test_probe_of_nothing_is_one_line(
     ],
 )
 def test_an_endpoint_that_answers_nothing_is_one_line_with_what_it_said_and_what_to_do(
-    capsys: pytest.CaptureFixture[str], mode: str, said: str, to_do: str
+    verb: Verbs, mode: str, said: str, to_do: str
 ) -> None:
     with in_a_thread(FaultEndpoint(0.0, mode_of=lambda _: mode)) as server:
-        code, out, err = verb(capsys, "models", "probe", server.url, "--model", "m")
-    assert (code, out) == (2, "")
-    (line,) = [line for line in err.splitlines() if line.startswith("error: ")]
+        line = verb.refused("models", "probe", server.url, "--model", "m")
     assert f"m at {server.url}" in line
     assert said in line
     assert to_do in line
@@ -117,13 +78,13 @@ def test_an_endpoint_that_answers_nothing_is_one_line_with_what_it_said_and_what
 
 
 def test_failed_requests_of_a_probe_are_counted_in_words(
-    capsys: pytest.CaptureFixture[str],
+    verb: Verbs,
 ) -> None:
     def mode(asked: str) -> str:
         return "429" if "weather" in asked else "ok"
 
     with in_a_thread(FaultEndpoint(0.0, mode_of=mode)) as server:
-        code, out, _ = verb(capsys, "models", "probe", server.url, "--model", "m", "--at-once", "1")
+        code, out, _ = verb("models", "probe", server.url, "--model", "m", "--at-once", "1")
     assert code == 0
     (line,) = [line for line in out.splitlines() if "failed requests" in line]
     assert re.search(r"1 of \d+ \(HTTP 429, too many requests: 1\)", line)
@@ -131,12 +92,11 @@ def test_failed_requests_of_a_probe_are_counted_in_words(
 
 
 def test_an_endpoint_whose_model_is_not_known_yet_is_named_by_its_address_alone(
-    capsys: pytest.CaptureFixture[str],
+    verb: Verbs,
 ) -> None:
     with in_a_thread(FaultEndpoint(0.0, listing=LISTS["401"][1])) as server:
-        code, _, err = verb(capsys, "models", "probe", server.url)
-    assert code == 2
-    assert f"executor at {server.url}: it wants a key" in err
+        line = verb.refused("models", "probe", server.url)
+    assert f"executor at {server.url}: it wants a key" in line
 
 
 UNSENDABLE = [
@@ -156,24 +116,24 @@ UNSENDABLE = [
     ids=["url", "name", "run"],
 )
 def test_a_key_that_cannot_be_sent_is_one_line_with_its_origin(
-    capsys: pytest.CaptureFixture[str],
+    verb: Verbs,
     monkeypatch: pytest.MonkeyPatch,
     key: str,
     arguments: tuple[str, ...],
 ) -> None:
     Path("p.py").write_text("return problem\n")
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    code, out, err = verb(capsys, *arguments)
-    assert code == 2
+    code, out, err = verb(*arguments)
     (line,) = [line for line in err.splitlines() if line.startswith("error: ")]
     assert line.startswith("error: environment variable OPENAI_API_KEY (exported, or in .env): ")
+    assert code == 2
     assert not any(part in out + err for part in ("Traceback", "PLANTED", "SECRET1"))
 
 
 def test_a_line_end_after_the_key_is_no_matter(
-    server: FaultEndpoint, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    server: FaultEndpoint, verb: Verbs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-PLANTEDSECRET12345678\n")
-    code, out, err = verb(capsys, "models", "probe", server.url, "--model", "m", "--at-once", "1")
+    code, out, err = verb("models", "probe", server.url, "--model", "m", "--at-once", "1")
     assert code == 0
     assert "PLANTED" not in out + err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,9 +24,11 @@ from llm_as_judge.files import exclusive
 from llm_as_judge.grading.graders import GRADERS, GraderFunction
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
+from llm_as_judge.runs.table import RUNS
 from llm_as_judge.types import Diagnostic, Failure, Problem, Usage
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
+DIRECT = ("evaluate", *OPTIONS, "--policy", "direct")
 
 
 @pytest.mark.slow
@@ -46,8 +49,8 @@ def test_two_executors_are_evaluated_recorded_and_replayed(verb: Verbs) -> None:
 
 
 @pytest.mark.slow
-def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder: Path) -> None:
-    code, out, err = verb("evaluate", *OPTIONS, "--policy", "direct")
+def test_a_baseline_is_evaluated_told_and_regraded(verb: Verbs, folder: Path) -> None:
+    code, out, err = verb(*DIRECT)
     assert code == 0, err
     assert "3 of 4 rows: a seeded sample" in err
     assert "at most 3 rows of each set (evaluation.limit_per_set); every row: --limit all" in err
@@ -58,7 +61,7 @@ def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder:
     names = [(row["dataset"], row["metrics"]["graded"]) for row in data["datasets"]]
     assert names == [("gsm8k", 3.0), ("hotpotqa", 2.0), ("mixed", 5.0)]
 
-    code, out, err = verb("evaluate", *OPTIONS, "--policy", "direct", "--json")
+    code, out, err = verb(*DIRECT, "--json")
     assert (code, json.loads(out)) == (0, data)
     assert "5 of 5 rollouts are on disk" in err
 
@@ -79,26 +82,11 @@ def test_a_baseline_is_evaluated_told_regraded_and_compared(verb: Verbs, folder:
     code, out, _ = verb("compare", str(results), str(regraded), "--json")
     assert (code, json.loads(out)["remarks"]) == (0, [])  # graded by the same judge
 
-    assert verb("evaluate", *OPTIONS, "--baseline", "cot")[0] == 0
-    files = [str(results), str(results.with_name("cot_results.json"))]
-    code, out, _ = verb("compare", *files, "--against", "direct", "--markdown")
-    assert code == 0
-    assert "| overall | " in out
-    assert "| cot | 5 | " in out
-    code, out, _ = verb("compare", *files, "--json")
-    found = json.loads(out)
-    assert (found["reference"], [c["name"] for c in found["systems"]]) == (
-        "direct",
-        ["direct", "cot"],
-    )
-    assert found["comparisons"][0]["problems"] == 5
-    assert "Against direct" in verb("compare", *files)[1]
-
 
 def test_a_dry_run_warns_of_the_budget_and_refuses_a_model_that_is_not_there(
     verb: Verbs, folder: Path
 ) -> None:
-    dry = ("evaluate", *OPTIONS, "--policy", "direct", "--dry-run")
+    dry = (*DIRECT, "--dry-run")
     code, _, err = verb(*dry, "--set", "budget.calls=1")
     assert code == 0, err
     assert "budget.calls = 1 will probably not suffice: the run will stop" in err
@@ -107,30 +95,28 @@ def test_a_dry_run_warns_of_the_budget_and_refuses_a_model_that_is_not_there(
     assert "estimate" not in said
 
 
-@pytest.mark.slow
 def test_a_refused_regrade_leaves_everything_and_names_no_option_it_has_not(
-    verb: Verbs, folder: Path
+    verb: Verbs, direct: Path
 ) -> None:
-    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
-    results = folder / "results" / "evaluation" / "direct_results.json"
-    assert verb("grade", str(results))[0] == 0
-    tree = {p: p.read_bytes() for p in results.parent.rglob("*") if p.is_file()}
+    results = str(direct)
+    assert verb("grade", results)[0] == 0
+    tree = {p: p.read_bytes() for p in direct.parent.rglob("*") if p.is_file()}
     for name in ((), ("--name", "direct_regraded"), ("--name", "new")):
-        said = verb.refused("grade", str(results), "--judge", "zzz", *name)
+        said = verb.refused("grade", results, "--judge", "zzz", *name)
         assert "judge.model: no 'zzz'" in said
         assert "--config" not in said
-    assert "give another one" in verb.refused("grade", str(results), "--name", "direct")
-    assert "wanted a plain name" in verb.refused("grade", str(results), "--name", "")
-    assert tree == {p: p.read_bytes() for p in results.parent.rglob("*") if p.is_file()}
-    assert "0 of 5 verdicts changed" in verb("grade", str(results), "--name", "new")[2]
+    assert "give another one" in verb.refused("grade", results, "--name", "direct")
+    assert "wanted a plain name" in verb.refused("grade", results, "--name", "")
+    assert tree == {p: p.read_bytes() for p in direct.parent.rglob("*") if p.is_file()}
+    assert "0 of 5 verdicts changed" in verb("grade", results, "--name", "new")[2]
 
 
 @pytest.mark.slow
 def test_the_bill_tells_what_was_asked_now_from_what_was_asked_before(verb: Verbs) -> None:
-    err = verb("evaluate", *OPTIONS, "--policy", "direct", "--record", "calls")[2]
+    err = verb(*DIRECT, "--record", "calls")[2]
     bill = err.splitlines()[-1]
     assert bill.startswith("requests 5, ")
-    err = verb("evaluate", *OPTIONS, "--policy", "direct")[2]
+    err = verb(*DIRECT)[2]
     assert err.splitlines()[-1] == f"nothing was asked now; before: {bill}"
     replay = ("--policy", "direct", "--replay", "calls", "--name", "again")
     err = verb("evaluate", *OPTIONS, *replay)[2]
@@ -156,13 +142,11 @@ def test_results_that_give_up_their_name_are_said_to_and_can_be_compared(
     assert len(json.loads(out)["systems"]) == 2
 
 
-def test_a_second_evaluation_in_a_folder_is_one_line(verb: Verbs, folder: Path) -> None:
-    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
-    (run,) = (folder / "results" / "evaluation" / "direct").iterdir()
-    with exclusive(run, ""):
-        said = verb.refused("evaluate", *OPTIONS, "--policy", "direct", "--fresh")
+def test_a_second_evaluation_in_a_folder_is_one_line(verb: Verbs, record: EvaluationRecord) -> None:
+    with exclusive(record.folder, ""):
+        said = verb.refused(*DIRECT, "--fresh")
     assert "is evaluating here; wait for its end, or give another --name" in said
-    assert not list(run.glob("*.old1.*"))
+    assert not list(record.folder.glob("*.old1.*"))
 
 
 def test_free_chain_of_thought_under_other_settings_than_its_own_is_warned_of(verb: Verbs) -> None:
@@ -181,8 +165,6 @@ def test_every_row_is_taken_where_a_profile_has_a_limit(verb: Verbs) -> None:
     assert samples["gsm8k"] == samples["hotpotqa"] == "all rows"
     assert samples["mixed"].startswith("5 of 6 rows: those of the sets above, mixed")
     assert "--limit all" not in err
-    said = verb.refused("evaluate", *OPTIONS[:-1], "some", "--policy", "direct")
-    assert "found 'some'; wanted how many rows of each set, at least 1, or `all`" in said
 
 
 @pytest.mark.slow
@@ -230,36 +212,34 @@ def test_own_programs_and_random_ones_are_evaluated(verb: Verbs, folder: Path) -
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--policy", "cott"), "--policy 'cott': wanted untrained"),
-        (("--policy", "cot", "--untrained"), "give one policy, not cot and untrained"),
-        (("--checkpoint", "nowhere"), "nowhere: no such checkpoint folder"),
-        ((), "no checkpoint; train first, or evaluate --untrained"),
-        (
-            ("--policy", "cot", "--draws", "3", "--set", "executor.temperature=0"),
-            "set executor.temperature above 0",
-        ),
-        (
-            ("--policy", "cot", "--budget", "low"),
-            "--budget low: only a policy is told it, and cot is",
-        ),
-        (
-            ("--untrained", "--budget", "low"),
-            "under reward.scheme weighted a policy is told none; add",
-        ),
-        (("--untrained", "--budget", "lower"), "reward.budget: found 'lower'"),
-        (("--untrained", "--samples", "3"), "set evaluation.temperature above 0"),
-        (("--policy", "cot", "--set", "evaluation.sets=[mbpp]"), "no set 'mbpp'"),
-        (("--policy", "cot", "--name", "a/b"), "wanted a plain name"),
-        (("--policy", "cot", "--name", ""), "wanted a plain name"),
-        (("--policy", "cot", "--data-dir", "elsewhere"), "gsm8k_test.jsonl: no such file"),
+        ("--policy cott", "--policy 'cott': wanted untrained"),
+        ("--policy cot --untrained", "give one policy, not cot and untrained"),
+        ("--checkpoint nowhere", "nowhere: no such checkpoint folder"),
+        ("", "no checkpoint; train first, or evaluate --untrained"),
+        ("--policy cot --draws 3 --set executor.temperature=0", "set executor.temperature above 0"),
+        ("--policy cot --budget low", "--budget low: only a policy is told it, and cot is"),
+        ("--untrained --budget low", "under reward.scheme weighted a policy is told none; add"),
+        ("--untrained --budget lower", "reward.budget: found 'lower'"),
+        ("--untrained --samples 3", "set evaluation.temperature above 0"),
+        ("--policy cot --set evaluation.sets=[mbpp]", "no set 'mbpp'"),
+        ("--policy cot --name a/b", "wanted a plain name"),
+        ("--policy cot --name ''", "wanted a plain name"),
+        ("--policy cot --data-dir elsewhere", "gsm8k_test.jsonl: no such file"),
+        ("--policy cot --replay nodir", "--replay nodir: no such folder"),
+        ("--policy cot --split dev", "'train', 'val' or 'test'"),
+        ("--policy cot --limit some", "wanted how many rows of each set, at least 1, or `all`"),
     ],
-    ids=lambda value: value if isinstance(value, str) else " ".join(value[-2:]),
 )
 def test_what_cannot_be_evaluated_is_one_line_and_starts_nothing(
-    verb: Verbs, folder: Path, arguments: tuple[str, ...], said: str
+    verb: Verbs, folder: Path, arguments: str, said: str
 ) -> None:
-    assert said in verb.refused("evaluate", *OPTIONS, *arguments)
+    assert said in verb.refused("evaluate", *OPTIONS, *shlex.split(arguments))
     assert not (folder / "results").exists()
+
+
+def test_an_evaluation_that_could_not_begin_leaves_no_accuracy_of_zero(verb: Verbs) -> None:
+    assert "not reachable" in verb.refused(*DIRECT, "--executor", "gpt-oss-120b")
+    assert not [*Path("results").rglob("*_results.json"), *Path("results").rglob("full.json")]
 
 
 def test_results_that_are_not_there_are_one_line(verb: Verbs) -> None:
@@ -269,43 +249,44 @@ def test_results_that_are_not_there_are_one_line(verb: Verbs) -> None:
     assert "takes no --out, --set" in verb.refused("grade", "x", "--out", "y", "--set", "a=b")
 
 
-def test_an_interrupted_evaluation_is_regraded_as_far_as_it_went(verb: Verbs, folder: Path) -> None:
-    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
-    results = folder / "results" / "evaluation" / "direct_results.json"
-    path = results.parent / json.loads(results.read_text())["run"] / "runs.jsonl"
+def cut_off(record: EvaluationRecord) -> None:
+    """As it was after two rollouts."""
+    path = record.folder / RUNS
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
-    code, out, err = verb("grade", str(results), "--rules-only", "--json")
+
+
+def test_an_interrupted_evaluation_is_regraded_as_far_as_it_went(
+    verb: Verbs, direct: Path, record: EvaluationRecord
+) -> None:
+    cut_off(record)
+    code, out, err = verb("grade", str(direct), "--rules-only", "--json")
     assert code == 0, err
     data = json.loads(out)
     assert (data["complete"], data["overall"]["graded"]) == (False, 2.0)
     assert "0 of 2 verdicts changed" in err
-    assert EvaluationRecord.read(results.with_name("direct_regraded_results.json")).missing() == {}
+    assert EvaluationRecord.read(direct.with_name("direct_regraded_results.json")).missing() == {}
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("direct")
 def test_a_recording_of_what_is_on_disk_is_not_promised(verb: Verbs) -> None:
-    direct = ("evaluate", *OPTIONS, "--policy", "direct")
-    assert "--replay nodir: no such folder" in verb.refused(*direct, "--replay", "nodir")
-    assert verb(*direct)[0] == 0
-    said = verb.refused(*direct, "--record", "calls")
+    said = verb.refused(*DIRECT, "--record", "calls")
     assert "nothing would be recorded, all rollouts are on disk; add --fresh" in said
     assert not Path("calls").exists()
-    assert verb(*direct, "--record", "calls", "--fresh")[0] == 0
-    assert verb(*direct, "--record", "calls")[0] == 0  # the same again: it is there
-    code, _, err = verb(*direct, "--replay", "calls")
+    assert verb(*DIRECT, "--record", "calls", "--fresh")[0] == 0
+    assert verb(*DIRECT, "--record", "calls")[0] == 0  # the same again: it is there
+    code, _, err = verb(*DIRECT, "--replay", "calls")
     assert code == 0
     assert "nothing is replayed: it is on disk; --fresh puts it aside" in err
 
 
-def test_what_a_recording_lacks_or_holds_already_is_said(verb: Verbs, folder: Path) -> None:
-    direct = ("evaluate", *OPTIONS, "--policy", "direct")
-    assert verb(*direct)[0] == 0
-    results = folder / "results" / "evaluation" / "direct_results.json"
-    path = results.parent / json.loads(results.read_text())["run"] / "runs.jsonl"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
-    _, _, err = verb(*direct, "--record", "calls")
+def test_what_a_recording_lacks_or_holds_already_is_said(
+    verb: Verbs, record: EvaluationRecord
+) -> None:
+    cut_off(record)
+    _, _, err = verb(*DIRECT, "--record", "calls")
     assert "2 rollouts are on disk, and calls will not hold them; --fresh puts them aside" in err
-    _, _, err = verb(*direct, "--record", "calls", "--fresh")
+    _, _, err = verb(*DIRECT, "--record", "calls", "--fresh")
     assert "calls holds replies already: these are given again, only others are asked for" in err
 
 
@@ -313,18 +294,15 @@ def test_a_validation_set_without_rows_says_what_to_do(verb: Verbs, folder: Path
     for name, rows in ROWS.items():
         path = folder / "data" / "processed" / f"{name}_val.jsonl"
         write_problems(path, rows if name == "gsm8k" else [])
-    val = ("evaluate", *OPTIONS, "--policy", "direct", "--split", "val")
+    val = (*DIRECT, "--split", "val")
     said = verb.refused(*val)
     assert "hotpotqa_val.jsonl: no problems in it: data.val_fraction leaves none" in said
     assert verb(*val, "--set", "evaluation.sets=[gsm8k]")[0] == 0
 
 
 def test_rollouts_lost_by_our_fault_end_with_1_and_replace_nothing(
-    verb: Verbs, folder: Path, capsys: pytest.CaptureFixture[str]
+    verb: Verbs, record: EvaluationRecord, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
-    results = folder / "results" / "evaluation" / "direct_results.json"
-    record = EvaluationRecord.read(results)
     _complain_of_failures(record)
     down = Failure("execute", "EndpointError", "the endpoint is down")
     for group in record.groups()[:2]:
@@ -335,7 +313,7 @@ def test_rollouts_lost_by_our_fault_end_with_1_and_replace_nothing(
     said = capsys.readouterr().err
     assert "2 answers failed outside of programs (executor, judge or sandbox)" in said
     assert "the first: the endpoint is down" in said
-    code, out, _ = verb("evaluate", *OPTIONS, "--policy", "direct", "--json")
+    code, out, _ = verb(*DIRECT, "--json")
     assert (code, json.loads(out)["overall"]["failed"]) == (0, 0.0)  # run again, and well
 
 
@@ -345,10 +323,9 @@ def test_an_answer_whose_grader_raised_is_kept_and_graded_by_the_door_that_is_na
     def breaks(problem: Problem, answer: str) -> bool:
         raise KeyError(problem.id)
 
-    evaluate = ("evaluate", *OPTIONS, "--policy", "direct")
     first = GraderFunction("mine", breaks, when=lambda problem: problem.id.endswith("/1"))
     with GRADERS.with_also([first]):
-        code, out, err = verb(*evaluate, "--json")
+        code, out, err = verb(*DIRECT, "--json")
     found = json.loads(out)
     assert (code, found["overall"]["failed"], found["complete"]) == (0, 1.0, True)
     run = folder / "results" / "evaluation" / found["run"]
@@ -362,12 +339,9 @@ def test_an_answer_whose_grader_raised_is_kept_and_graded_by_the_door_that_is_na
 
 
 def test_programs_that_are_not_valid_are_counted_with_their_findings(
-    verb: Verbs, folder: Path, capsys: pytest.CaptureFixture[str]
+    verb: Verbs, record: EvaluationRecord, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, _, err = verb("evaluate", *OPTIONS, "--policy", "direct")
-    assert code == 0
-    assert "programs 5 written" not in err, "a fixed program was written by nobody"
-    record = EvaluationRecord.read(folder / "results" / "evaluation" / "direct_results.json")
+    assert "programs 5 written" not in verb(*DIRECT)[2], "a fixed program was written by nobody"
     rollouts = [rollout for group in record.groups() for rollout in group.rollouts]
     _say_valid(record)
     assert (
@@ -383,10 +357,8 @@ def test_programs_that_are_not_valid_are_counted_with_their_findings(
 
 
 def test_replies_that_end_at_the_limit_are_said(
-    verb: Verbs, folder: Path, capsys: pytest.CaptureFixture[str]
+    record: EvaluationRecord, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
-    record = EvaluationRecord.read(folder / "results" / "evaluation" / "direct_results.json")
     _complain_of_cut_replies(record)
     assert capsys.readouterr().err == ""
     rollout = record.groups()[0].rollouts[0]
@@ -400,24 +372,17 @@ def test_replies_that_end_at_the_limit_are_said(
     assert f"cut at executor.max_tokens ({limit})" in said
 
 
-def test_an_evaluation_that_could_not_begin_leaves_no_accuracy_of_zero(verb: Verbs) -> None:
-    away = ("--executor", "gpt-oss-120b")  # nothing listens at its address here
-    assert "not reachable" in verb.refused("evaluate", *OPTIONS, *away, "--policy", "cot")
-    assert not list(Path("results").rglob("*_results.json"))
-    assert not list(Path("results").rglob("full.json"))
-
-
-def test_verdicts_that_change_are_listed(verb: Verbs, folder: Path) -> None:
-    assert verb("evaluate", *OPTIONS, "--policy", "direct")[0] == 0
-    results = folder / "results" / "evaluation" / "direct_results.json"
-    path = results.parent / json.loads(results.read_text())["run"] / "runs.jsonl"
+def test_verdicts_that_change_are_listed(
+    verb: Verbs, direct: Path, record: EvaluationRecord
+) -> None:
+    path = record.folder / RUNS
     row = json.loads(path.read_text().splitlines()[0])
     problems = map(json.loads, path.with_name("problems.jsonl").read_text().splitlines())
     (gold,) = next(one["answers"] for one in problems if one["id"] == row["problem"])
     row["rollout"]["execution"] = {**row["rollout"]["execution"], "answer": gold}
     with path.open("a") as file:
         file.write(json.dumps(row) + "\n")
-    code, _, err = verb("grade", str(results), "--name", "mended")
+    code, _, err = verb("grade", str(direct), "--name", "mended")
     assert code == 0
     assert "1 of 5 verdicts changed" in err
     assert f"{row['problem']}  False -> True" in err
@@ -428,16 +393,10 @@ def test_training_rows_are_evaluated_and_said_to_be_such(verb: Verbs, folder: Pa
     for name, rows in ROWS.items():
         train = [replace(row, id=row.id.replace("/test/", "/train/")) for row in rows]
         write_problems(folder / "data" / "processed" / f"{name}_train.jsonl", train)
-    code, out, err = verb("evaluate", *OPTIONS, "--split", "train", "--policy", "direct")
+    code, out, err = verb(*DIRECT, "--split", "train")
     assert code == 0, err
     assert "direct (train rows)" in out
     assert "gsm8k (train)  3 of 4 rows: a seeded sample" in err
-
-
-def test_a_split_that_is_none_is_refused(verb: Verbs) -> None:
-    said = verb.refused("evaluate", *OPTIONS, "--split", "dev", "--policy", "direct")
-    assert "evaluation.split" in said
-    assert "'train', 'val' or 'test'" in said
 
 
 def test_a_bill_says_how_much_of_it_is_estimated() -> None:

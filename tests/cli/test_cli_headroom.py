@@ -180,10 +180,8 @@ def test_a_type_of_one_row_is_left_out_and_one_row_alone_is_too_few_to_say(verb:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("direct")
 def test_headroom_of_results_asks_nobody(verb: Verbs, folder: Path) -> None:
-    for name in ("direct", "cot"):
-        assert verb("evaluate", *OPTIONS, "--policy", name)[0] == 0
     code, out, err = verb("headroom", "results/evaluation", *PLAIN)
     assert code == 0, err
     assert "too few rows to say: 5, wanted 30 or more" in out

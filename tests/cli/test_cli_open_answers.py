@@ -55,7 +55,7 @@ def test_runs_of_a_bank_are_counted_by_set() -> None:
     assert open_runs({"a": 1, "b": 2}, 9).startswith("open: 3 of 9 runs (b 2, a 1). ")
 
 
-@pytest.mark.usefixtures("held_out_rows")
+@pytest.mark.usefixtures("direct")
 def test_evaluate_says_below_its_table_what_was_left_open(verb: Verbs, folder: Path) -> None:
     direct = ("evaluate", *OPTIONS, "--policy", "direct")
     code, out, err = verb(*direct)

@@ -6,10 +6,8 @@ import json
 import re
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -18,52 +16,25 @@ from called_verbs import Verbs, written
 from own_task import ADDRESS, began, rows
 
 from documented import ROOT
+from endpoint_modes import sound
+from fault_endpoint import FaultEndpoint, in_a_thread
 from llm_as_judge.assembly.preflight import PROGRAM
 from llm_as_judge.cli.own_file import HOSTED_TOKENS, OwnTask, own_file_text, unedited_task
 from llm_as_judge.config import Endpoint, load_config, load_endpoints
 from llm_as_judge.data.files import read_problems
 from llm_as_judge.runs.record import RunRecord
 from llm_as_judge.runs.table import Bank, BankProgram
-from llm_as_judge.types import Problem
 from llm_as_judge.workflow.program import parse_program
+
+FILE = Path("llm-as-judge.yaml")
 
 
 @contextmanager
-def serving(*models: str, reply: tuple[int, str] | None = None) -> Iterator[str]:
-    """URL of a server that lists ``models`` and answers each request alike.
-
-    Args:
-        reply: status and body; default: a sound reply.
-    """
-    sound = {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}
-    status, said = reply or (200, json.dumps(sound))
-    body = json.dumps({"data": [{"id": name} for name in models]}).encode()
-
-    class Lists(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(said)))
-            self.end_headers()
-            self.wfile.write(said.encode())
-
-        def log_message(self, *args: object) -> None: ...
-
-    server = HTTPServer(("127.0.0.1", 0), Lists)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def serving(*models: str, mode: str = "ok") -> Iterator[str]:
+    """URL of a server that lists ``models`` and meets each request in one way."""
+    listed = sound({"data": [{"id": name} for name in models]})
+    with in_a_thread(FaultEndpoint(0.0, mode_of=lambda _: mode, listing=listed)) as server:
+        yield server.url
 
 
 def test_the_file_is_found_by_every_verb_and_lies_over_the_shipped_profile(verb: Verbs) -> None:
@@ -90,35 +61,30 @@ def test_the_file_is_found_by_every_verb_and_lies_over_the_shipped_profile(verb:
     assert "mine_qa" in out
 
 
+@pytest.mark.usefixtures("mine")
 def test_a_configuration_that_is_named_wins_over_the_file(verb: Verbs) -> None:
-    rows()
-    began(verb)
     written("other.yaml", "profile: embedded\nexecutor: {model: scripted}\n")
     assert load_config("other.yaml").executor.model == "scripted"
     assert load_config("embedded").executor.model == "qwen25-coder-0.5b"
+    address = load_config("embedded", flags={"executor.model": "openai:m@http://h/v1"})
+    assert load_endpoints()[address.executor.model].model_name == "m"
     code, _, err = verb("models", "list", "--config", "other.yaml")
     assert code == 0, err
     assert "llm-as-judge.yaml" not in err
+    code, out, err = verb("models", "list", "--json")
+    assert (code, "llm-as-judge.yaml" in err) == (0, True)
+    json.loads(out)  # nothing else is on standard output
 
 
+@pytest.mark.usefixtures("mine")
 def test_endpoints_in_a_second_configuration_are_said_to_stand_in_the_file(verb: Verbs) -> None:
-    rows()
-    began(verb)
-    copy = Path("llm-as-judge.yaml").read_text()
+    copy = FILE.read_text()
     written("second.yaml", copy)
     line = verb.refused("models", "list", "--config", "second.yaml")
     assert "second.yaml: endpoints: found here, wanted in llm-as-judge.yaml" in line
     written("second.yaml", copy[: copy.index("endpoints:")])
     assert verb("models", "list", "--config", "second.yaml")[0] == 0
     assert load_endpoints()["some/model:7b"].base_url == "http://127.0.0.1:9/v1"
-
-
-def test_standard_output_stays_json_where_the_file_is_named(verb: Verbs) -> None:
-    rows()
-    began(verb)
-    code, out, _ = verb("models", "list", "--json")
-    assert code == 0
-    json.loads(out)
 
 
 def test_the_key_is_never_written_and_is_read_when_it_is_asked_for(
@@ -129,7 +95,7 @@ def test_the_key_is_never_written_and_is_read_when_it_is_asked_for(
     began(verb)
     texts = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
     assert not any(b"sk-of-nobody-else" in text for text in texts)
-    assert "${OPENAI_API_KEY:-}" in Path("llm-as-judge.yaml").read_text()
+    assert "${OPENAI_API_KEY:-}" in FILE.read_text()
     assert load_endpoints()["some/model:7b"].api_key.get_secret_value() == "sk-of-nobody-else"
 
 
@@ -141,7 +107,7 @@ def test_the_file_is_yaml_whatever_the_names_hold(verb: Verbs) -> None:
     config = load_config()
     assert config.evaluation.sets == ('a "b": #c',)
     assert config.data.train_file == Path("d: e/mixed/train_mixed.jsonl")
-    assert "endpoints" not in yaml.safe_load(Path("llm-as-judge.yaml").read_text())
+    assert "endpoints" not in yaml.safe_load(FILE.read_text())
 
 
 @pytest.mark.slow
@@ -150,21 +116,17 @@ def test_errors_name_the_file_and_the_place_to_write(verb: Verbs) -> None:
     rows()
     verb("data", "process", "--custom", "mine.jsonl", "--set", "data.sets=[]")
     here = ("--set", "evaluation.sets=[mine]")
-    assert "; write config/aflow_llm.yaml: models.gone, or name openai:" in verb.refused(
-        *asked, *here
-    )
+    line = verb.refused(*asked, *here)
+    assert "; write config/aflow_llm.yaml: models.gone, or name openai:" in line
     began(verb)
     assert "; write llm-as-judge.yaml: endpoints.gone, or name openai:" in verb.refused(*asked)
     unreachable = verb.refused("evaluate", "--policy", "direct")
     assert "correct base_url (its entry: llm-as-judge.yaml: endpoints.some/model:7b)" in unreachable
-    written(
-        "llm-as-judge.yaml", "profile: embedded\ndata: {data_dir: none, train_file: none.jsonl}\n"
-    )
-    assert "llm-as-judge init FILE" in verb.refused("train")
-    shipped = ("--policy", "direct", "--set", "evaluation.sets=[gsm8k]")
-    assert "llm-as-judge init FILE" in verb.refused("evaluate", *shipped)
-    assert "llm-as-judge init FILE" in verb.refused("headroom", "none.jsonl")
-    Path("llm-as-judge.yaml").unlink()
+    FILE.write_text("profile: embedded\ndata: {data_dir: none, train_file: none.jsonl}\n")
+    shipped = ("evaluate", "--policy", "direct", "--set", "evaluation.sets=[gsm8k]")
+    for words in (("train",), shipped, ("headroom", "none.jsonl")):
+        assert "llm-as-judge init FILE" in verb.refused(*words)
+    FILE.unlink()
     no_rows = verb.refused("init", "none.jsonl", "--executor", ADDRESS)
     assert 'none.jsonl: no such file; write one row a line into it: {"problem"' in no_rows
 
@@ -174,17 +136,11 @@ def test_a_dry_run_says_calls_tokens_and_dollars_before_any_model_is_there(
     verb: Verbs, folder: Path
 ) -> None:
     rows()
-    began(
-        verb, "--model", "Qwen/Qwen3-4B"
-    )  # nobody has these weights, and nobody serves the executor
-    priced = Path("llm-as-judge.yaml").read_text().replace("# usd_per", "usd_per")
-    written("llm-as-judge.yaml", priced)
+    began(verb, "--model", "Qwen/Qwen3-4B")  # nobody has these weights, or serves the executor
+    FILE.write_text(FILE.read_text().replace("# usd_per", "usd_per"))
     code, out, err = verb("train", "--steps", "10", "--dry-run", "--set", "budget.calls=1")
     assert code == 2
-    assert (
-        "policy.name: Qwen--Qwen3-4B cannot be had from here (" in err
-        or "Qwen/Qwen3-4B cannot be had" in err
-    )
+    assert re.search(r"policy.name: Qwen(--|/)Qwen3-4B cannot be had", err)
     lines = out.splitlines()
     begin = next(n for n, line in enumerate(lines) if line.startswith("estimate"))
     estimate, calls, _, cost, warning = lines[begin : begin + 5]
@@ -194,8 +150,7 @@ def test_a_dry_run_says_calls_tokens_and_dollars_before_any_model_is_there(
     assert re.search(r"^policy    Qwen--Qwen3-4B: cannot be had from here \(", out, re.MULTILINE)
     assert re.search(r"^  correctness x 0.65 +\+10.00 +-5.00 +-5.00$", out, re.MULTILINE)
     assert warning.startswith("budget.calls = 1 will probably not suffice")
-    assert not list(folder.glob("logs/*"))
-    assert not list(folder.glob("checkpoints/*"))
+    assert not [*folder.glob("logs/*"), *folder.glob("checkpoints/*")]
 
 
 def test_a_dry_run_says_what_memory_weights_and_adapter_take(
@@ -206,57 +161,37 @@ def test_a_dry_run_says_what_memory_weights_and_adapter_take(
     code, out, err = verb("train", "--dry-run")
     assert code == 0, err
     assert re.search(r"^policy    \S+: on this machine, ", out, re.MULTILINE)
-    assert re.search(
-        r"^memory    weights [\d.]+ GB in bfloat16, .* adapter of rank 16 ", out, re.MULTILINE
-    )
+    memory = r"^memory    weights [\d.]+ GB in bfloat16, .* adapter of rank 16 "
+    assert re.search(memory, out, re.MULTILINE)
 
 
-def test_a_dry_run_refuses_a_folder_that_is_no_bank_and_says_how_to_fill_one(verb: Verbs) -> None:
-    rows()
-    began(verb)
-    key = "training.warm_start"
-    line = verb.refused("train", "--dry-run", "--set", f"{key}=results/headrom/bank")
-    assert f"{key}: results/headrom/bank is no bank (no runs.jsonl); fill one: " in line
-    assert "headroom FILE" in line
-
-
-def test_a_dry_run_refuses_a_bank_of_other_problems(verb: Verbs) -> None:
-    rows()
-    began(verb)
-    bank_of("bank", Problem("other/1", "other", "math", "1?", ("1",)), right=1.0)
-    line = verb.refused("train", "--dry-run", "--set", "training.warm_start=bank")
-    assert "none of its 1 problems is one of the " in line
-    assert "llm-as-judge headroom FILE" in line
-
-
-def test_a_dry_run_says_what_the_warm_start_will_teach(verb: Verbs, folder: Path) -> None:
-    rows()
-    began(verb)
+@pytest.mark.usefixtures("mine")
+def test_a_dry_run_says_what_the_warm_start_will_teach_and_refuses_what_is_no_bank(
+    verb: Verbs, folder: Path
+) -> None:
     (first, *_) = read_problems(Path("data/mixed/train_mixed.jsonl"))
-    bank_of("bank", first, right=1.0)
-    code, out, err = verb("train", "--dry-run", "--set", "training.warm_start=bank")
+    found = parse_program(PROGRAM, first.domain, "body")
+    program = BankProgram(first.domain, found.hash, "one", "given", found.runnable)
+    with Bank.writing(Path("bank"), {}) as bank:
+        bank.add_program(program)
+        bank.add_problem(first)
+        bank.add(RunRecord(program.key, first.id, 0, 1.0, 50.0, 9, 1, "ok"))
+    dry = ("train", "--dry-run", "--set")
+    code, out, err = verb(*dry, "training.warm_start=bank")
     assert code == 0, err
     said = "1 of the bank's 1 training problems teach 1 program (math 1 of 1): 1 update"
     assert f"warm start: {said}" in out.splitlines()
     assert not list(folder.glob("logs/*"))
-
-
-def bank_of(folder: str, problem: Problem, right: float) -> None:
-    """A bank of one run of a program."""
-    found = parse_program(PROGRAM, problem.domain, "body")
-    with Bank.writing(Path(folder), {}) as bank:
-        program = BankProgram(problem.domain, found.hash, "one", "given", found.runnable)
-        bank.add_program(program)
-        bank.add_problem(problem)
-        bank.add(RunRecord(program.key, problem.id, 0, right, 50.0, 9, 1, "ok"))
+    line = verb.refused(*dry, "training.warm_start=results/headrom/bank")
+    assert "is no bank (no runs.jsonl); fill one: " in line
 
 
 def test_the_page_of_answers_says_what_the_dry_run_says(verb: Verbs) -> None:
     page = (ROOT / "docs" / "answers.md").read_text("utf-8")
     Path("mine.jsonl").write_text((ROOT / "examples" / "own_task.jsonl").read_text("utf-8"))
     began(verb, "--config", "training")
-    text = Path("llm-as-judge.yaml").read_text().replace("# usd_per", "usd_per")
-    written("llm-as-judge.yaml", text.replace(": 0.10 ", ": 0.15 ").replace(": 0.50 ", ": 0.60 "))
+    text = FILE.read_text().replace("# usd_per", "usd_per")
+    FILE.write_text(text.replace(": 0.10 ", ": 0.15 ").replace(": 0.50 ", ": 0.60 "))
     _, out, _ = verb("train", "--steps", "300", "--dry-run")
     found = re.search(r"([\d,]+) read, about ([\d,]+) written;(?s:.*), ([\d.]+) dollars", out)
     assert found is not None, out
@@ -271,37 +206,29 @@ def test_the_page_of_answers_says_what_the_dry_run_says(verb: Verbs) -> None:
     assert "| its 300 steps | 38,400 | 153,600 |" in page
 
 
-def test_init_names_what_gives_before_and_after(verb: Verbs) -> None:
-    rows()
-    told = [
-        line.split("llm-as-judge ")[1] for line in began(verb).splitlines() if "  next " in line
-    ]
+def test_init_names_what_gives_before_and_after_and_says_nothing_of_texts_or_progress(
+    mine: str,
+) -> None:
+    assert "answers  mine: 12 number" in mine
+    assert not [word for word in ("short texts", "a judge reads", "\u2501") if word in mine]
+    told = [line.split("llm-as-judge ")[1] for line in mine.splitlines() if "  next " in line]
     after = told.index("train --steps 60 --set training.warm_start=results/headroom/bank")
     assert told.index("headroom mine.jsonl") < after, "which fills the bank"
     assert told.index("evaluate --untrained") < after < told.index("evaluate")
     assert told[-1] == "compare results/evaluation/*_results.json"
 
 
-def test_a_pipe_gets_no_progress_bar(verb: Verbs) -> None:
-    rows()
-    assert "\u2501" not in began(verb)
-    assert "starting" not in verb("init", "none.jsonl", "--executor", ADDRESS)[2]
-
-
 @pytest.mark.slow
+@pytest.mark.usefixtures("mine")
 def test_a_dry_run_of_an_evaluation_asks_nobody_and_leaves_no_results(
     verb: Verbs, folder: Path
 ) -> None:
-    rows()
-    began(verb)
-    code, _, err = verb("evaluate", "--policy", "direct", "--dry-run")
-    assert code == 0, err
-    assert "about 2 of the executor" in err
-    _, _, err = verb("evaluate", "--policy", "vote_of_5", "--dry-run")
-    assert "about 10 of the executor" in err
-    _, _, err = verb("evaluate", "--policy", "random", "--dry-run")  # not known before it is drawn
-    assert "about 4 of the executor" in err
-    assert "the judge's model" not in err
+    # what a random program asks is not known before it is drawn
+    for policy, calls in (("direct", 2), ("vote_of_5", 10), ("random", 4)):
+        code, _, err = verb("evaluate", "--policy", policy, "--dry-run")
+        assert code == 0, err
+        assert f"about {calls} of the executor" in err
+        assert "the judge's model" not in err
     judged = ("--set", "judge.model=some/model:7b")
     _, _, err = verb("evaluate", "--policy", "direct", "--dry-run", *judged)
     assert "at most 4 of the judge's model" in err
@@ -310,60 +237,34 @@ def test_a_dry_run_of_an_evaluation_asks_nobody_and_leaves_no_results(
 
 
 # ------------------------------------------------------------------------------------- the executor
-def test_a_bare_url_is_asked_for_its_only_model(verb: Verbs) -> None:
-    rows()
-    with serving("the-one") as url:
-        began(verb, executor=url)
-    assert load_endpoints()["the-one"].base_url == url
-
-
-def test_init_asks_the_endpoint_whether_it_serves_the_model(verb: Verbs) -> None:
-    rows()
-    with serving("a", "b") as url:
-        assert "it serves the model and gave a reply" in began(verb, executor=f"openai:b@{url}")
-        told = began(verb, executor=f"openai:c@{url}")
-    assert "serves the model" not in told
-    warning = told.splitlines()[-1]
-    assert warning.startswith("warning: executor c at ")
-    assert "model 'c' is not served (served: a, b); correct model_name" in warning
-    assert "(its entry: llm-as-judge.yaml: endpoints.c)" in warning
-    assert Path("llm-as-judge.yaml").exists(), "the server may be started with that model later"
-
-
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("model", "mode", "said"),
     [
-        (
-            (401, '{"error": {"message": "bad key"}}'),
-            "http_401: HTTP 401: bad key; set OPENAI_API_KEY (1 try)",
-        ),
-        ((429, '{"error": {"code": "insufficient_quota"}}'), ": quota: "),
-        ((500, "{}"), "http_500"),
-        ((200, "<html>Sign in</html>"), "bad_json"),
+        ("c", "ok", "model 'c' is not served (served: a, b); correct model_name"),
+        ("a", "401", "http_401: HTTP 401: Incorrect API key provided; set OPENAI_API_KEY (1 try)"),
+        ("a", "insufficient_quota", ": quota: "),
+        ("a", "500", "http_500"),
+        ("a", "html", "bad_json"),
+        ("a", "ok", ""),
     ],
-    ids=["key", "quota", "500", "page"],
 )
-def test_init_warns_of_an_endpoint_that_lists_its_models_and_gives_no_reply(
-    verb: Verbs, reply: tuple[int, str], said: str
+def test_init_asks_the_endpoint_for_a_reply_of_the_model_and_warns_where_there_is_none(
+    verb: Verbs, model: str, mode: str, said: str
 ) -> None:
     rows()
-    with serving("a", reply=reply) as url:
-        told = began(verb, executor=f"openai:a@{url}")
-    assert "gave a reply" not in told
+    with serving("a", "b", mode=mode) as url:
+        told = began(verb, executor=f"openai:{model}@{url}")
+    assert ("it serves the model and gave a reply" in told) == (not said)
     warning = told.splitlines()[-1]
+    assert not said or warning.startswith(f"warning: executor {model} at ")
     assert said in warning
-    assert "(its entry: llm-as-judge.yaml: endpoints.a)" in warning
+    assert (f"(its entry: llm-as-judge.yaml: endpoints.{model})" in warning) == bool(said)
+    assert FILE.exists(), "the server may be started with that model later"
 
 
 def test_a_dead_endpoint_is_the_last_line_and_names_file_and_key(verb: Verbs) -> None:
-    rows()
-    shown = subprocess.run(
-        [sys.executable, "-m", "llm_as_judge", "init", "mine.jsonl", "--executor", ADDRESS],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=True,
-    ).stdout
+    words = [sys.executable, "-m", "llm_as_judge", "init", rows(), "--executor", ADDRESS]
+    shown = subprocess.check_output(words, stderr=subprocess.STDOUT, text=True)
     *_, next_, last = shown.splitlines()
     assert next_.startswith("  next   ")
     assert "correct base_url (its entry: llm-as-judge.yaml: endpoints.some/model:7b)" in last
@@ -371,56 +272,44 @@ def test_a_dead_endpoint_is_the_last_line_and_names_file_and_key(verb: Verbs) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("served", [(), ("a", "b")])
-def test_a_bare_url_with_another_number_of_models_wants_a_name(
-    verb: Verbs, served: Sequence[str]
-) -> None:
-    rows()
-    with serving(*served) as url:
-        line = verb.refused("init", "mine.jsonl", "--executor", url)
-    assert ", ".join(served) in line
-    assert "--executor openai:MODEL@http://HOST:PORT/v1" in line
-    assert not Path("llm-as-judge.yaml").exists()
+def test_a_bare_url_is_asked_for_its_only_model_and_several_want_a_name(verb: Verbs) -> None:
+    file = rows()
+    for served in ((), ("a", "b")):
+        with serving(*served) as url:
+            line = verb.refused("init", file, "--executor", url)
+        assert ", ".join(served) in line
+        assert "--executor openai:MODEL@http://HOST:PORT/v1" in line
+    assert not FILE.exists()
+    with serving("the-one") as url:
+        began(verb, executor=url)
+    assert load_endpoints()["the-one"].base_url == url
 
 
 @pytest.mark.parametrize(
     "given",
     [
+        "",
         "openai:m",
         "openai:m@host/v1",
         "openai:m@http://u:secret@h/v1",
         "openai:m@http://h/v1?k=secret",
     ],
 )
-def test_another_form_is_refused_and_no_password_repeated(verb: Verbs, given: str) -> None:
-    rows()
-    line = verb.refused("init", "mine.jsonl", "--executor", given)
+def test_none_and_another_form_are_refused_with_an_example_and_no_password_repeated(
+    verb: Verbs, given: str
+) -> None:
+    named = ("--executor", given) if given else ()
+    line = verb.refused("init", rows(), *named)
     assert "openai:MODEL@http://HOST:PORT/v1" in line
     assert "secret" not in line
 
 
-def test_an_address_is_an_executor_of_any_configuration() -> None:
-    config = load_config("embedded", flags={"executor.model": ADDRESS})
-    endpoint = load_endpoints()[config.executor.model]
-    assert (endpoint.model_name, endpoint.base_url) == ("some/model:7b", "http://127.0.0.1:9/v1")
-    assert ADDRESS not in list(load_endpoints())
-
-
 # ------------------------------------------------------------------------------------ what it checks
-def test_a_file_that_is_there_is_kept(verb: Verbs) -> None:
-    rows()
-    written("llm-as-judge.yaml", "profile: embedded\n")
-    line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
-    assert "move it away" in line
-    assert Path("llm-as-judge.yaml").read_text() == "profile: embedded\n"
-
-
+@pytest.mark.usefixtures("mine")
 def test_init_runs_again_over_its_own_file_with_another_executor(verb: Verbs) -> None:
-    rows()
-    began(verb)
     began(verb, executor="openai:other@http://127.0.0.1:9/v1")
     assert load_config().executor.model == "other"
-    assert "some/model:7b" not in Path("llm-as-judge.yaml").read_text()
+    assert "some/model:7b" not in FILE.read_text()
     began(verb, executor="other")  # whose entry stands in the file alone
     assert load_endpoints()["other"].base_url == "http://127.0.0.1:9/v1"
     began(verb, "--data-dir", "there", executor="scripted")
@@ -440,19 +329,17 @@ def test_init_runs_again_over_its_own_file_with_another_executor(verb: Verbs) ->
         lambda text: b"[" + text,
         lambda text: b"\xff" + text,
         lambda text: b"",
+        lambda text: b"profile: embedded\n",
     ],
     ids=lambda edit: None,
 )
+@pytest.mark.usefixtures("mine")
 def test_an_edited_file_is_kept_byte_for_byte(verb: Verbs, edit: Callable[[bytes], bytes]) -> None:
-    rows()
-    began(verb)
-    path = Path("llm-as-judge.yaml")
-    edited = edit(path.read_bytes())
-    assert edited != path.read_bytes()
-    path.write_bytes(edited)
-    line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
-    assert "move it away" in line
-    assert path.read_bytes() == edited
+    edited = edit(FILE.read_bytes())
+    assert edited != FILE.read_bytes()
+    FILE.write_bytes(edited)
+    assert "move it away" in verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
+    assert FILE.read_bytes() == edited
 
 
 @pytest.mark.parametrize(
@@ -473,49 +360,40 @@ def test_what_init_writes_is_read_back_as_it_was_told_or_not_at_all(name: str) -
         assert found is not None or "Every" in name
 
 
+def said_of(verb: Verbs, *given: Mapping[str, object]) -> str:
+    """What init says of these rows."""
+    written("mine.jsonl", "".join(json.dumps(row) + "\n" for row in given))
+    return began(verb)
+
+
 def test_init_says_and_writes_what_the_answers_are_read_as(verb: Verbs) -> None:
-    lines: list[dict[str, object]] = [
-        {"problem": f"{n} boxes of {n * n} euros?", "answer": f"{n**3} EUR", "type": "math"}
-        for n in range(11)
-    ]
-    lines += [{"problem": "How many boxes are there?", "answer": 12, "type": "math"}]
-    lines += [
-        {"problem": f"Who keeps key {n * n}?", "answer": "Ada Moss", "type": "qa"} for n in range(8)
-    ]
-    lines += [
-        {
-            "problem": f"Why was delivery {n} late by {n * 7} days?",
-            "answer": "The truck broke down on the way to the northern warehouse.",
-            "type": "qa",
-        }
-        for n in range(4)
-    ]
-    written("mine.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
-    said = began(verb)
+    late = "The truck broke down on the way to the northern warehouse."
+    math = [(f"{n} boxes of {n * n} euros?", f"{n**3} EUR") for n in range(11)]
+    qa = [(f"Who keeps key {n * n}?", "Ada Moss") for n in range(8)]
+    qa += [(f"Why was delivery {n} late by {n * 7} days?", late) for n in range(4)]
+    said = said_of(
+        verb,
+        *({"problem": text, "answer": answer, "type": "math"} for text, answer in math),
+        {"problem": "How many boxes are there?", "answer": 12, "type": "math"},
+        *({"problem": text, "answer": answer, "type": "qa"} for text, answer in qa),
+    )
     assert "answers  mine_math: 11 money, 1 number" in said
     assert "answers  mine_qa: 8 short_text, 4 long_text" in said
     assert "short texts: rules know no synonyms" in said
     assert "long texts: rules do not read them" in said
-    text = Path("llm-as-judge.yaml").read_text("utf-8")
-    assert '"mine_math": {}  # read as 11 money, 1 number\n' in text
+    assert '"mine_math": {}  # read as 11 money, 1 number\n' in FILE.read_text("utf-8")
     assert set(load_config().data.answers) == {"mine_math", "mine_qa"}
     began(verb)  # over its own file
 
 
-def test_numbers_alone_need_no_line_on_texts(verb: Verbs) -> None:
-    rows()
-    said = began(verb)
-    assert "answers  mine: 12 number" in said
-    assert "short texts" not in said
-    assert "a judge reads" not in said
-
-
 def test_a_unit_that_nothing_knows_is_said_and_taken(verb: Verbs) -> None:
-    lines = [
-        {"problem": f"{n}?", "answer": n, "type": "math", "unit": "km/h" if n else "frobs"}
-        for n in range(12)
-    ]
-    written("mine.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
-    said = began(verb)
+    units = ["frobs", *["km/h"] * 11]
+    said = said_of(
+        verb,
+        *(
+            {"problem": f"{n}?", "answer": n, "type": "math", "unit": u}
+            for n, u in enumerate(units)
+        ),
+    )
     assert "mine: unit 'frobs' of 1 row is not known" in said
     assert "km/h" not in said

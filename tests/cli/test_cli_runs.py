@@ -26,7 +26,7 @@ from llm_as_judge.types import Problem, Verdict
 
 
 # ------------------------------------------------------------------------------- models, monitor
-def test_models_list_as_json_has_every_entry(verb: Verbs) -> None:
+def test_models_list_has_every_entry_for_scripts_and_people(verb: Verbs) -> None:
     code, out, _ = verb("models", "list", "--json")
     rows = json.loads(out)
     assert code == 0
@@ -35,12 +35,8 @@ def test_models_list_as_json_has_every_entry(verb: Verbs) -> None:
     unknown = [row["name"] for row in rows if row["megabytes"] is None]
     assert unknown == ["gpt-oss-120b"]
     assert all(row["megabytes"] > 0 for row in rows if row["name"] not in unknown)
-
-
-def test_models_list_for_people_and_a_model_that_is_none(verb: Verbs) -> None:
     code, out, _ = verb("models", "list")
-    assert code == 0
-    assert "smollm2-135m" in out
+    assert (code, "smollm2-135m" in out) == (0, True)
     assert "no model 'nosuch'" in verb.refused("models", "pull", "nosuch")
 
 
@@ -51,19 +47,14 @@ def run_folder() -> Path:
     return log.folder
 
 
-def test_monitor_once_prints_the_newest_run(verb: Verbs) -> None:
-    run_folder()
-    code, out, _ = verb("monitor", "--once")
-    assert code == 0
-    assert "logs/run1" in out
-    assert "+1.50" in out
-    assert "-2.25" in out
-
-
-def test_monitor_without_a_run_is_2(verb: Verbs, folder: Path) -> None:
+def test_monitor_once_prints_the_newest_run_if_there_is_one(verb: Verbs, folder: Path) -> None:
     assert "no run found" in verb.refused("monitor", "--once")
     assert "no run here" in verb.refused("monitor", "--once", str(folder))
     assert "wanted all, math" in verb.refused("monitor", "--once", "--domain", "art")
+    run_folder()
+    code, out, _ = verb("monitor", "--once")
+    assert code == 0
+    assert all(text in out for text in ("logs/run1", "+1.50", "-2.25"))
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -71,17 +62,12 @@ def test_a_signal_ends_a_verb_with_one_line_and_its_own_status(
     verb: Verbs, number: int, status: int
 ) -> None:
     run_folder()
-    handlers = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job
     timer = threading.Timer(0.3, os.kill, (os.getpid(), number))
     timer.start()
-    try:
-        code, _, err = verb("monitor", "--every", "20")
-        assert signal.getsignal(number) is signal.SIG_IGN  # its last words are not broken into
-    finally:
-        timer.join()
-        for each, handler in handlers.items():
-            signal.signal(each, handler)
+    code, _, err = verb("monitor", "--every", "20")
+    timer.join()
+    assert signal.getsignal(number) is signal.SIG_IGN  # its last words are not broken into
     assert code == status
     assert err.splitlines()[-1] == "stopped"
     assert "Traceback" not in err
@@ -147,37 +133,24 @@ def test_a_run_file_that_is_none_is_one_line(verb: Verbs, folder: Path) -> None:
     assert 'metrics.jsonl:3: no whole number "step" (keys: reward/mean)' in said
 
 
-def test_report_of_a_run_is_a_table(verb: Verbs) -> None:
-    run = str(run_folder())
-    code, out, _ = verb("report", "--run-dir", run)
-    assert code == 0
-    assert "-2.25" in out
-
-
-def test_report_sets_results_side_by_side(verb: Verbs) -> None:
+def test_report_sets_results_side_by_side_and_names_what_is_missing(verb: Verbs) -> None:
     figures = dict.fromkeys(("strictly_valid", "executed", "calls", "tokens"), 1.0)
     figures |= {"accuracy": 0.5, "accuracy_low": 0.25, "accuracy_high": 0.75}
     data = {"datasets": [{"dataset": "gsm8k", "metrics": figures}], "overall": figures}
-    names = [written(f"{n}_results.json", json.dumps(data)) for n in ("before", "after")]
-    code, out, _ = verb("report", *names)
-    assert code == 0
-    assert "before" in out
-    assert "after" in out
-    assert out.count("50% [25%, 75%]") == 4
-
-
-def test_report_without_before_shows_what_is_there_and_names_what_is_missing(verb: Verbs) -> None:
-    figures = dict.fromkeys(("strictly_valid", "executed", "calls", "tokens"), 1.0)
-    figures |= {"accuracy": 0.5, "accuracy_low": 0.25, "accuracy_high": 0.75}
-    data = {"datasets": [{"dataset": "gsm8k", "metrics": figures}], "overall": figures}
-    Path("results/evaluation").mkdir(parents=True)
-    for name in ("direct", "cot"):
-        written(f"results/evaluation/{name}_results.json", json.dumps(data))
-    code, out, err = verb("report")
-    assert code == 0, err
-    assert out.count("50% [25%, 75%]") == 4
+    place = Path("results/evaluation")
+    place.mkdir(parents=True)
+    files = [
+        written(str(place / f"{name}_results.json"), json.dumps(data)) for name in ("direct", "cot")
+    ]
+    shown = verb("report", *files), verb("report")
+    for code, out, _ in shown:
+        assert code == 0
+        assert all(name in out for name in ("direct", "cot"))
+        assert out.count("50% [25%, 75%]") == 4
+    err = shown[1][2]
     assert "no results of qwen25-7b before training; run: llm-as-judge evaluate --untrained" in err
     assert "no results of qwen25-7b after training; run: llm-as-judge evaluate" in err
+    assert "no results of" not in shown[0][2]
 
 
 def test_report_of_no_or_broken_results_is_2(verb: Verbs) -> None:
@@ -259,14 +232,12 @@ async def failed_audit(stage: str, sample: float | None) -> list[str]:
 
 
 async def test_a_failed_audit_says_what_its_bars_mean_of_a_sample_too() -> None:
-    sampled = " ".join(await failed_audit("llm", 0.1))
+    (sampled,), (whole,) = await failed_audit("llm", 0.1), await failed_audit("llm", None)
     assert "below a bar: precision, attacks accepted" in sampled
     assert "To train, the whole audit would have to pass" in sampled
     assert "Label more rows, or take another judge: docs/judge.md" in sampled
     assert "without --sample" not in sampled
-    assert "Leave such answers ungraded (judge.kind: rules)" in " ".join(
-        await failed_audit("llm", None)
-    )
+    assert "Leave such answers ungraded (judge.kind: rules)" in whole
 
 
 def test_labels_are_no_remedy_for_replies_that_cannot_be_read() -> None:
@@ -288,7 +259,6 @@ async def test_a_failed_audit_says_which_wrong_answers_rules_accepted() -> None:
     assert found is not None
     assert len(set(found.groups())) == 1
     assert "docs/extending.md#a-grader" in by_rules
-    assert len(await failed_audit("llm", None)) == 1
 
 
 @pytest.mark.slow
@@ -351,8 +321,12 @@ def test_a_run_with_a_forced_judge_is_shown_with_a_warning(verb: Verbs) -> None:
     assert "unaudited" not in verb("monitor", "--once")[2]
 
 
-def test_report_as_a_page_needs_a_run_and_a_place(verb: Verbs, folder: Path) -> None:
+def test_report_of_a_run_is_a_table_or_a_page_and_needs_a_run_and_a_place(
+    verb: Verbs, folder: Path
+) -> None:
     run = str(run_folder())
+    code, out, _ = verb("report", "--run-dir", run)
+    assert (code, "-2.25" in out) == (0, True)
     code, out, _ = verb("report", "--run-dir", run, "--html", "page.html")
     assert code == 0
     assert out.startswith("page  page.html")

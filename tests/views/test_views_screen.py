@@ -111,24 +111,6 @@ def test_steps_without_a_program_that_runs_say_nothing_of_distinct_ones(tmp_path
     assert "distinct 50%" in seen(read_run(tmp_path))
 
 
-def test_the_bill_says_what_of_it_is_estimated_and_a_budget_counts_it(tmp_path: Path) -> None:
-    log = RunLog(tmp_path)
-    log.write_config({"budget": {"usd": 2.0, "tokens": 2000}})
-    log.step(1, {"a": 1.0})
-    said = {"calls": 12, "prompt_tokens": 900, "completion_tokens": 100, "priced_usd": 0.5}
-    log.bills({"total": {**said, "estimated_tokens": 500, "estimated_usd": 0.25}}, {}, 1)
-    text = seen(read_run(tmp_path))
-    assert "12 calls · 1,500 tokens · $0.75 · 500 tokens of these estimated" in text
-    assert "$0.75 of $2 (38%) · 1,500 of 2,000 tokens (75%)" in text
-
-
-def test_without_a_bill_calls_are_summed_from_the_steps(tmp_path: Path) -> None:
-    log = RunLog(tmp_path)
-    for step in (1, 2):
-        log.step(step, {"rollout/count": 4.0, "executor/calls": 1.5, "executor/tokens": 100.0})
-    assert "12 calls · 800 tokens" in seen(read_run(tmp_path))
-
-
 @pytest.mark.parametrize("domain", ["all", "math"])
 def test_hostile_text_cannot_steer_the_terminal(tmp_path: Path, domain: str) -> None:
     text = seen(read_run(write_run(tmp_path / "run", texts=HOSTILE)), domain)
@@ -200,13 +182,19 @@ def test_what_the_run_warned_of_in_its_last_step_is_shown_and_steers_no_terminal
     assert "settled" not in text
 
 
-def test_the_bill_is_set_against_the_budget_and_its_end_is_told(tmp_path: Path) -> None:
+def test_the_bill_is_set_against_the_budget_with_its_estimates_and_its_end_is_told(
+    tmp_path: Path,
+) -> None:
     log = RunLog(tmp_path)
-    log.write_config({"budget": {"usd": 4.0, "tokens": None, "calls": 100}})
+    log.write_config({"budget": {"usd": 2.0, "tokens": 2000, "calls": 100, "cost": None}})
     log.step(1, {"reward/mean": 1.0})
-    log.bills({"total": {"calls": 80, "attempts": 95, "priced_usd": 1.0}}, {}, 1)
+    said = {"calls": 12, "attempts": 95, "prompt_tokens": 900, "completion_tokens": 100}
+    guessed = {"priced_usd": 0.5, "estimated_tokens": 500, "estimated_usd": 0.25}
+    log.bills({"total": {**said, **guessed}}, {}, 1)
     text = seen(read_run(tmp_path))
-    assert "$1 of $4 (25%) · 95 of 100 requests (95%)" in text
+    assert "12 calls · 1,500 tokens · $0.75 · 500 tokens of these estimated" in text
+    assert "$0.75 of $2 (38%) · 1,500 of 2,000 tokens (75%)" in text
+    assert "95 of 100 requests (95%)" in " ".join(text.split())
     assert "95% of budget.calls is used -> at its end the run stops" in text
     assert "budget.usd" not in text
 

@@ -56,7 +56,10 @@ def main(arguments: list[str] | None = None) -> None:
             # doors and -m are not to name themselves
             _command()(args=given, prog_name="llm-as-judge")
     except UserError as error:
-        _complain(f"{error}{_remark(str(error), given)}", 2)
+        from llm_as_judge.cli.asking import smaller_models
+
+        verb = verb_of(given)
+        _complain(str(error) + (smaller_models(str(error), verb, given) if verb else ""), 2)
     except LlmAsJudgeError as error:
         _complain(str(error), 1)
     except Stopped as stop:
@@ -76,13 +79,6 @@ def _look_at(words: list[str]) -> None:
 
     refuse_keys_as_options(verb, words)
     say_what_is_read(verb, words)
-
-
-def _remark(message: str, words: list[str]) -> str:
-    from llm_as_judge.cli.asking import smaller_models
-
-    verb = verb_of(words)
-    return smaller_models(message, verb, words) if verb else ""
 
 
 def _complain(message: str, status: int) -> None:

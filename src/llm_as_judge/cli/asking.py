@@ -38,21 +38,13 @@ class Asked:
 
     @classmethod
     def of(cls, keyed: Mapping[str, Any]) -> Asked:
-        """
-        Args:
-            keyed: values by the key of their option.
-        """
+        """Of values by the key of their option."""
         flags = {key: value for key, value in keyed.items() if "." in key}
         overrides = tuple(keyed.get("overrides") or ())
         return cls(keyed.get("config"), keyed.get("model"), overrides, flags)
 
     def settings(self, flags: Mapping[str, Any] | None = None) -> Config:
-        """
-        Args:
-            flags: a verb's own keys; they go before those of options.
-        Raises:
-            ConfigError, ModelError: see :func:`load_config` and :func:`executor_named`.
-        """
+        """Of a verb with its own ``flags``, which go before those of options."""
         given = {**self.flags, **(flags or {})}
         given["executor.model"] = executor_named(given.get("executor.model"))
         if (folder := given.get("data.data_dir")) is not None:
@@ -61,12 +53,7 @@ class Asked:
         return load_config(self.config, model=self.model, overrides=self.overrides, flags=given)
 
     def require_told_budget(self, settings: Config, written: str | None) -> None:
-        """
-        Args:
-            written: program that is asked for; None = a policy writes one.
-        Raises:
-            ConfigError: a budget was given, and nobody would be told it.
-        """
+        """Refuses a budget that nobody would be told: ``written`` is a program, None a policy that writes one."""
         budget = self.flags.get("reward.budget")
         if budget is None:
             return
@@ -84,12 +71,7 @@ class Asked:
 
 @functools.cache
 def executor_named(given: str | None) -> str | None:
-    """``given`` as executor.model has it: a bare URL becomes ``openai:MODEL@URL``, by asking there.
-
-    Raises:
-        ConfigError: the server does not list exactly one model.
-        ModelError: it cannot be reached, or refuses the key.
-    """
+    """``given`` as executor.model has it: a bare URL becomes ``openai:MODEL@URL``, by asking there."""
     if given is None or not given.startswith(("http://", "https://")):
         return given
 
@@ -110,10 +92,7 @@ def executor_named(given: str | None) -> str | None:
 
 
 def refuse_keys_as_options(verb: Verb, words: Sequence[str]) -> None:
-    """
-    Raises:
-        ConfigError: an option that this verb has not, and a key of the configuration is called so.
-    """
+    """Of options that this verb has not, and that are keys of the configuration."""
     known = {flag for one in verb.options for flag in one.words}
     if "--set" not in known:
         return

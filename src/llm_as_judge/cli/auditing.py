@@ -86,10 +86,6 @@ def audit(
 
 
 def _print_report(report: AuditReport, path: Path, *, brief: bool) -> None:
-    """
-    Args:
-        brief: one step of a pipeline, whose tables are not what is asked.
-    """
     console.print(verdict_line(report) if brief else render_report(report), highlight=not brief)
     say(f"report  {path}")
     if report.finds:
@@ -102,11 +98,7 @@ def _print_report(report: AuditReport, path: Path, *, brief: bool) -> None:
 
 
 def _begin(view: Progress, total: int, kept: int, settings: Config) -> None:
-    """Says before the first verdict how many there will be.
-
-    Args:
-        kept: verdicts of an earlier, broken off part.
-    """
+    """Says before the first verdict how many there will be, beside those kept of an earlier part."""
     left = total - kept
     line = f"{left:,} answers to grade"
     if settings.judge.model != RULES_ALONE["judge.model"]:
@@ -123,10 +115,9 @@ def what_now(report: AuditReport) -> list[str]:
     """What a person can do after an audit; nothing: nothing has to be done."""
     if report.sample is not None and report.passed:
         told = (
-            "next    a sample gives no permission to train: the same command without --sample does "
-            "where all its bars hold"
+            "next    a sample gives no permission to train: the same command without --sample does"
         )
-        return [told]
+        return [f"{told} where all its bars hold"]
     if report.passed:
         return []
     lines = []
@@ -145,13 +136,7 @@ def what_now(report: AuditReport) -> list[str]:
         )
     if report.failures == (UNREAD,):
         return [missed.rstrip(), *lines]
+    do = "Leave such answers ungraded (judge.kind: rules)"
     if report.sample is not None:
-        missed += (
-            "To train, the whole audit would have to pass, which after this is unlikely. "
-            "Label more rows, or take another judge: docs/judge.md"
-        )
-    else:
-        missed += (
-            "Leave such answers ungraded (judge.kind: rules), or take another judge: docs/judge.md"
-        )
-    return [missed, *lines]
+        do = "To train, the whole audit would have to pass, which after this is unlikely. Label more rows"
+    return [f"{missed}{do}, or take another judge: docs/judge.md", *lines]

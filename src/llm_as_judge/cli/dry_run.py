@@ -23,10 +23,7 @@ def policy_lines(settings: Config) -> list[str]:
 
 
 def require_policy(settings: Config) -> None:
-    """
-    Raises:
-        ModelError: the base model cannot be had, or the device is not there.
-    """
+    """Refuses a base model that cannot be had, and a device that is not there."""
     said = _availability(settings)
     if said.startswith("cannot"):
         raise ModelError(f"policy.name: {settings.policy.name} {said}")

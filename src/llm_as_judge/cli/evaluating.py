@@ -137,11 +137,7 @@ def _recording(record_to: Path | None, replay_from: Path | None) -> dict[str, st
 
 
 def _say_not_asked(record_to: Path | None) -> None:
-    """Everything is on disk, so that nothing is recorded or replayed.
-
-    Raises:
-        ConfigError: a recording is wanted that is not there.
-    """
+    """Everything is on disk, so that nothing is recorded or replayed."""
     if record_to is None:
         note("nothing is replayed: it is on disk; --fresh puts it aside and replays it")
     elif not record_to.exists():

@@ -53,12 +53,8 @@ def headroom(
     problems = _own_rows(source, limit, settings)
     temperature = operator_settings(settings).temperature
     # all of the shipped programs, and no others: a small bank
-    options = SearchOptions(
-        count=1,
-        draws=draws or usual_draws(temperature),
-        halving=False,
-        seed=settings.training.seed,
-    )
+    repeated = draws or usual_draws(temperature)
+    options = SearchOptions(count=1, draws=repeated, halving=False, seed=settings.training.seed)
     check_options(options, temperature)
     taking = shipped(program_options(settings), tuple(problems))
     say_estimate(settings, problems, taking, options, out / "bank")
@@ -94,12 +90,12 @@ def _of_folder(folder: Path, settings: Config) -> None:
         room = headroom_of(systems)
         taken, ids = headroom_rows(systems)
         runs = [
-            (one.datasets[id_], verdict)
+            (one.datasets[id_], right)
             for one in taken
             for id_ in ids
-            for verdict in one.verdicts[id_]
+            for right in one.verdicts[id_]
         ]
-        open_ = Counter(name for name, verdict in runs if verdict is None)
+        open_ = Counter(name for name, right in runs if right is None)
         apart = [one.name for one in systems if one not in taken]
         reach = headroom_of(systems, open_right=True) if open_ else None
         left = open_runs(open_, len(runs))
@@ -146,8 +142,7 @@ def _own_rows(path: Path, limit: str, settings: Config) -> Rows:
     problems: dict[Domain, list[Problem]] = {}
     for problem in taken:
         problems.setdefault(problem.domain, []).append(problem)
-    few = too_few(problems)
-    found = enough(problems)
+    few, found = too_few(problems), enough(problems)
     if not found:
         raise DataError(
             f"{path}: {TOO_FEW}: {few or 'no row'}, wanted {LEAST_ROWS} or more of a type, and "

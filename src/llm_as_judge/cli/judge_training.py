@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -62,11 +62,7 @@ def train(
         _say_features(learned, out)
         return
     options = LearnOptions(
-        seed=seed,
-        rank=rank,
-        layers=layers,
-        learning_rate=learning_rate,
-        epochs=epochs,
+        seed=seed, rank=rank, layers=layers, learning_rate=learning_rate, epochs=epochs
     )
     weights = model_weights(settings, settings.policy.name, "--model")
     begun_from = start and scoring_folder(ScoringOptions(adapter=start))
@@ -100,11 +96,17 @@ def train(
 
 
 def _make_examples(out: Path, labeled: list[Path], seed: int, limit: int) -> None:
+    """Says how many there are by source and by family."""
     doing = "making examples of a judge"
     with exclusive(out, "name another --out", doing=doing), Progress() as view:
         making = partial(view.show, _MAKING)
         sets = asyncio.run(write_examples(out, labeled, seed=seed, limit=limit, making=making))
-    _say_examples(sets, out)
+    by_source = _counted("source", sets.learn, source_name)
+    console.print(by_source, _counted("family", sets.learn, lambda case: case.category))
+    say(
+        f"{len(sets.learn)} examples in {out / EXAMPLES}, {len(sets.calibrate)} of other questions in "
+        f"{out / HELD_OUT}"
+    )
 
 
 def _begun(view: Progress, sets: Sets, learner: JudgeLearner) -> None:
@@ -155,17 +157,6 @@ def calibrate(
     _say_thresholds(made.thresholds, folder)
 
 
-def _say_examples(sets: Sets, folder: Path) -> None:
-    """Figures by source and by family."""
-    by_source = _counted("source", sets.learn, source_name)
-    by_family = _counted("family", sets.learn, lambda case: case.category)
-    console.print(by_source, by_family)
-    say(
-        f"{len(sets.learn)} examples in {folder / EXAMPLES}, {len(sets.calibrate)} of other questions in "
-        f"{folder / HELD_OUT}"
-    )
-
-
 def _counted(title: str, examples: Sequence[Graded], name: Callable[[Case], str]) -> Table:
     table = Table(title, "right", "wrong", "open to the rules", box=None)
     for group in sorted({name(one.case) for one in examples}):
@@ -177,20 +168,21 @@ def _counted(title: str, examples: Sequence[Graded], name: Callable[[Case], str]
 
 
 def _say_features(learned: FeatureModel, folder: Path) -> None:
-    accept = "never" if learned.accept is None else f"from {learned.accept:.2f}"
-    reject = "never" if learned.reject is None else f"to {learned.reject:.2f}"
     say(
-        f"features: learned from {learned.learned} replies; may accept {accept}, rejects {reject}, "
-        f"chosen on {learned.chosen_on} answers"
+        f"features: learned from {learned.learned} replies; may accept {_bound('from', learned.accept)}, "
+        f"rejects {_bound('to', learned.reject)}, chosen on {learned.chosen_on} answers"
     )
     say(f"judge  {folder}")
 
 
-def _say_thresholds(thresholds: object, folder: Path) -> None:
-    assert isinstance(thresholds, dict)
+def _say_thresholds(thresholds: Mapping[str, Thresholds], folder: Path) -> None:
     for domain, limits in thresholds.items():
-        assert isinstance(limits, Thresholds)
-        accept = "never" if limits.accept is None else f"from {limits.accept:.2f}"
-        reject = "never" if limits.reject is None else f"to {limits.reject:.2f}"
-        say(f"{domain}: accepts {accept}, rejects {reject}, chosen on {limits.rows} answers")
+        say(
+            f"{domain}: accepts {_bound('from', limits.accept)}, rejects {_bound('to', limits.reject)}, "
+            f"chosen on {limits.rows} answers"
+        )
     say(f"judge  {folder}")
+
+
+def _bound(word: str, limit: float | None) -> str:
+    return "never" if limit is None else f"{word} {limit:.2f}"

@@ -18,10 +18,7 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.runs.judges import judges_of
 from llm_as_judge.runs.rundir import read_run
 from llm_as_judge.runs.runlog import newest_run
-from llm_as_judge.views.console import (
-    console,
-    warn_of_judges,
-)
+from llm_as_judge.views.console import console, warn_of_judges
 from llm_as_judge.views.screen import HELP, KEYS, look, read_tail
 
 

@@ -85,11 +85,7 @@ def init(asked: Asked, *, rows: Path, skip_bad: bool) -> None:
 
 
 def _unedited() -> OwnTask | None:
-    """What an earlier call wrote; None where there is no file.
-
-    Raises:
-        ConfigError: the file is not as ``init`` writes it: what a person wrote is not overwritten.
-    """
+    """What an earlier call wrote; None where there is no file. What a person wrote is not overwritten."""
     if not OWN_FILE.exists():
         return None
     try:
@@ -113,12 +109,7 @@ def _split(
     skip_bad: bool,
     tests: CodeTestCheck,
 ) -> ProcessReport:
-    """The rows, checked and in train, validation and test files.
-
-    Raises:
-        DataError: a row is not as wanted (``file:line``), a type leaves no test row, or the folder
-            holds other rows.
-    """
+    """The rows, checked and in train, validation and test files."""
 
     def require_test_rows(reports: Sequence[SetReport]) -> None:
         for part in reports:
@@ -129,7 +120,12 @@ def _split(
                     f"{part.largest_group}; wanted two groups or more. Add other questions"
                 )
 
-    _require_free(data_dir, {part.name for part in custom_datasets(rows)})
+    others = sets_there(data_dir) - {part.name for part in custom_datasets(rows)}
+    if others:
+        raise DataError(
+            f"{data_dir}: holds other rows already ({', '.join(sorted(others))}); name another "
+            "folder with --data-dir, or begin in an empty folder"
+        )
     with Progress() as view:
         return process(
             data_dir / "raw",
@@ -142,20 +138,6 @@ def _split(
             progress=view.show,
             check_tests=tests,
             check=require_test_rows,
-        )
-
-
-def _require_free(data_dir: Path, names: set[str]) -> None:
-    """
-    Raises:
-        DataError: the folder holds the split of other sets, which would be lost.
-    """
-
-    there = sets_there(data_dir)
-    if there - names:
-        raise DataError(
-            f"{data_dir}: holds other rows already ({', '.join(sorted(there - names))}); name another "
-            "folder with --data-dir, or begin in an empty folder"
         )
 
 
@@ -196,7 +178,8 @@ def _print_sizes(report: ProcessReport, kinds: Sequence[SetKinds]) -> None:
     say_remarks(report.sets)
     _print_answer_kinds(kinds)
     bare = [
-        f"{several(part.val, 'val row') if part.val else 'no val rows'} of {part.dataset} ({_why_no_val(part)})"
+        f"{several(part.val, 'val row') if part.val else 'no val rows'} of {part.dataset} "
+        f"({_ONE_SIDE if part.groups < part.rows else 'too few rows'})"
         for part in report.sets
         if part.val < LEAST_ROWS
     ]
@@ -238,10 +221,7 @@ def _print_answer_kinds(kinds: Sequence[SetKinds]) -> None:
             )
 
 
-def _why_no_val(part: SetReport) -> str:
-    if part.groups < part.rows:
-        return "rows with the same passage, or with nearly the same question, stay on one side"
-    return "too few rows"
+_ONE_SIDE = "rows with the same passage, or with nearly the same question, stay on one side"
 
 
 def _next(rows: Path) -> None:

@@ -84,11 +84,7 @@ def _programs(
     problems: Rows,
     folder: Path | None,
 ) -> Programs:
-    """Those of ``folder``, and those that are shipped.
-
-    Raises:
-        ConfigError: none of a domain.
-    """
+    """Those of ``folder``, and those that are shipped."""
     known = program_options(settings)
     own = given(folder, known, DOMAINS) if folder is not None else {}
     taking = together(own, shipped(known, tuple(problems)) if options.count else {})
@@ -114,11 +110,8 @@ def _rows(settings: Config, split: str, rows: int, bank: Path) -> Rows:
     for of_bank in (True, False):
         for problem in file:
             chosen = problems.setdefault(problem.domain, [])
-            if (
-                len(chosen) < rows
-                and problem.id not in known
-                and (problem.id in in_bank) is of_bank
-            ):
+            wanted = problem.id not in known and (problem.id in in_bank) is of_bank
+            if wanted and len(chosen) < rows:
                 known.add(problem.id)
                 chosen.append(problem)
             if len(known) == rows * len(set(file.domains)):
@@ -138,12 +131,8 @@ def run_search(
     programs: Programs,
     options: SearchOptions,
 ) -> tuple[Advice, bool]:
-    """(What to do with these rows, whether any run was right); shows and writes what was found.
-
-    Args:
-        out: folder of the programs and of the figures.
-        folder: of the bank.
-    """
+    """(What to do with these rows, whether any run was right); shows, and writes to ``out``, what was
+    found. The bank is in ``folder``."""
     with output_errors(out):  # before anything is spent
         out.mkdir(parents=True, exist_ok=True)
     vectors = vectors_of(settings, [row for rows in problems.values() for row in rows])

@@ -10,6 +10,7 @@ from llm_as_judge.cli.programs import wanted_domain
 from llm_as_judge.cli.solving import UNTRAINED, latest_policy, open_writer, settings_for
 from llm_as_judge.config import RULES_ALONE
 from llm_as_judge.serving.app import ServerOptions
+from llm_as_judge.serving.front import FrontLimits
 from llm_as_judge.serving.requests import RequestLimits
 from llm_as_judge.serving.server import Binding, safe_options
 from llm_as_judge.serving.server import serve as run_server
@@ -46,13 +47,7 @@ def serve(
         max_body_bytes=max_body,
         limits=RequestLimits(max_calls, max_tokens, timeout),
     )
-    binding = Binding(host, port, grace, max_connections, head_timeout, body_timeout)
+    binding = Binding(host, port, grace, FrontLimits(max_connections, head_timeout, body_timeout))
     safe_options(options, binding)  # refused before a model is loaded
-    asyncio.run(
-        run_server(
-            open_writer(settings, policy),
-            options,
-            binding,
-            announce=lambda url: note(f"serving  {url}"),
-        )
-    )
+    writer = open_writer(settings, policy)
+    asyncio.run(run_server(writer, options, binding, announce=lambda url: note(f"serving  {url}")))

@@ -58,11 +58,7 @@ def solve(
 
 
 def settings_for(policy: str, asked: Asked, flags: Mapping[str, Any]) -> Config:
-    """Under the prompt that ``policy`` was trained with.
-
-    Raises:
-        ConfigError: as :meth:`Asked.settings` and :meth:`Asked.require_told_budget` say.
-    """
+    """Under the prompt that ``policy`` was trained with."""
     path = Path(policy)
     settings = under_trained_prompt(asked.settings(flags), path if path.is_dir() else None)
     asked.require_told_budget(settings, policy if path.suffix == ".py" else None)
@@ -162,13 +158,7 @@ UNTRAINED = "untrained"
 
 
 def latest_policy(config: Config, untrained: str) -> str:
-    """Folder of the model's latest checkpoint.
-
-    Args:
-        untrained: the command that takes the base model instead.
-    Raises:
-        ModelError: it has none.
-    """
+    """Folder of the model's latest checkpoint; ``untrained`` is the command that takes the base model."""
     root = config.output.checkpoints / config.policy.label / "grpo_mixed"
     latest = latest_checkpoint(root)
     if latest is None:

@@ -116,10 +116,7 @@ class StoppableWork:
         return result
 
     def obey(self) -> None:
-        """
-        Raises:
-            Stopped: a signal has come.
-        """
+        """Raises ``Stopped`` if a signal has come."""
         if self._asked:
             raise Stopped(self._asked, self._kept) from None
 

@@ -7,11 +7,7 @@ from functools import partial
 from pathlib import Path
 from shlex import quote
 
-from llm_as_judge.assembly import (
-    load_policy_of,
-    problem_sampler,
-    under_trained_prompt,
-)
+from llm_as_judge.assembly import load_policy_of, problem_sampler, under_trained_prompt
 from llm_as_judge.assembly.chat_models import require_endpoints
 from llm_as_judge.assembly.executor_settings import limits_of, training_estimate
 from llm_as_judge.assembly.judge_gate import require_measured_model
@@ -83,11 +79,7 @@ def _same_policy(asked: Asked) -> str:
 
 def _estimate(settings: Config, latest: Path | None) -> list[str]:
     """What the steps after the checkpoint ``latest`` will ask of the executor, what the warm start teaches,
-    and what the reward says of made programs; no model is loaded or asked.
-
-    Raises:
-        DataError: a file of rows or a bank is not as wanted. ConfigError, ModelError: the run cannot go on.
-    """
+    and what the reward says of made programs; no model is loaded or asked."""
     from llm_as_judge.assembly.learning import warm_start_options
     from llm_as_judge.training.resuming import resumable  # torch
     from llm_as_judge.training.warm_start import WarmStartPlan, foretold

@@ -15,6 +15,7 @@ from llm_as_judge.jsonl import Broken, JsonLines
 from llm_as_judge.runs.rundir import finite, read_run, require_run
 from llm_as_judge.runs.runlog import ROLLOUTS
 from llm_as_judge.types import DOMAINS, Domain, Program
+from llm_as_judge.views.report.rollouts import part_of
 from llm_as_judge.views.screen import plain
 from llm_as_judge.workflow.program import parse_program
 
@@ -126,8 +127,8 @@ def _records(run_dir: Path) -> list[ProgramRecord]:
         rollout, domain = row.get("rollout"), row.get("domain")
         if not isinstance(rollout, dict) or domain not in DOMAINS:
             continue
-        program, verdict = _part(rollout, "program"), _part(rollout, "verdict")
-        execution, reward = _part(rollout, "execution"), _part(rollout, "reward")
+        program, verdict = part_of(rollout, "program"), part_of(rollout, "verdict")
+        execution, reward = part_of(rollout, "execution"), part_of(rollout, "reward")
         correct, runnable = verdict.get("correct"), program.get("runnable")
         if not verdict or not isinstance(runnable, str) or not runnable:
             continue
@@ -185,8 +186,3 @@ def _with_header(program: Program, record: ProgramRecord, run_dir: Path) -> str:
     )
     lines = "".join(f"# {line}\n" for line in header)
     return f"{lines}\n{program.runnable.strip()}\n"
-
-
-def _part(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    part = value.get(key)
-    return part if isinstance(part, dict) else {}

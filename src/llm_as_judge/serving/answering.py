@@ -71,11 +71,7 @@ class MeteredChat:
         return self._model.name
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """
-        Raises:
-            LimitReachedError: nothing was sent.
-            EndpointError: from the model.
-        """
+        """Raises ``LimitReachedError`` where nothing was sent, else as the model does."""
         limits, spent = self._limits, self._spent
         if spent.calls >= limits.calls:
             raise LimitReachedError(f"{limits.calls} calls are used")

@@ -97,9 +97,8 @@ class _Service:
         self._authorize(request)
         name = request.path_params["name"]
         if name not in self._names():
-            raise RequestError(
-                404, f"model {name[:80]!r} is not served", "model_not_found", "model"
-            )
+            said = f"model {name[:80]!r} is not served"
+            raise RequestError(404, said, "model_not_found", "model")
         return JSONResponse(self._entry(name))
 
     async def complete(self, request: Request) -> Response:
@@ -111,9 +110,8 @@ class _Service:
             return Response(status_code=499)  # nobody reads it
         ask = read_ask(body, options.model, options.domain, options.limits, self._answerer.budget)
         if self._running >= options.concurrency:
-            raise RequestError(
-                429, f"{self._running} requests are being worked on; try again soon", "overloaded"
-            )
+            said = f"{self._running} requests are being worked on; try again soon"
+            raise RequestError(429, said, "overloaded")
         self._running += 1  # no await since the check: two requests cannot take one place
         if ask.stream:
             return _Stream(self._events(ask), self._leave)
@@ -164,11 +162,6 @@ class _Service:
 
     # --------------------------------------------------------------------------------------- parts
     async def _json_body(self, request: Request) -> object:
-        """
-        Raises:
-            RequestError: it is no JSON, too large, or one of too many that are being sent.
-            ClientDisconnect: the client has left.
-        """
         limit = self._options.max_body_bytes
         _require_json(request, limit)
         data, counted = bytearray(), 0
@@ -209,10 +202,10 @@ class _Service:
 class _Stream(StreamingResponse):
     """Server-sent events; ``leave`` is called exactly once, however the client goes."""
 
+    media_type = "text/event-stream"
+
     def __init__(self, events: AsyncIterator[str], leave: Callable[[], None]) -> None:
-        super().__init__(
-            events, media_type="text/event-stream", headers={"cache-control": "no-store"}
-        )
+        super().__init__(events, headers={"cache-control": "no-store"})
         self._events, self._leave = events, leave
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -273,8 +266,7 @@ async def _waiting(
                 {work, stage}, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED
             )
         finally:
-            if not stage.done():
-                stage.cancel()
+            stage.cancel()  # nothing, where it is done
         if stage.done() and not stage.cancelled():
             program = stage.result()
             yield {"program": program.source, "operators": list(program.operators)}
@@ -304,15 +296,10 @@ def _as_request_errors() -> Any:
 
 async def _not_served(request: Request, error: Exception) -> Response:
     asked = request.url.path
-    hint = ""
+    said = f"{asked[:80]!r} is not served; wanted /v1/chat/completions, /v1/models or /health"
     if asked == "/v1/responses":
-        hint = "; the official client asks the first by client.chat.completions.create"
-    refusal = RequestError(
-        404,
-        f"{asked[:80]!r} is not served; wanted /v1/chat/completions, /v1/models or /health{hint}",
-        "not_served",
-    )
-    return await _refused(request, refusal)
+        said += "; the official client asks the first by client.chat.completions.create"
+    return await _refused(request, RequestError(404, said, "not_served"))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -338,18 +325,13 @@ def _usage(answer: Answer) -> dict[str, int]:
 
 
 def _completion(id_: str, ask: Ask, answer: Answer) -> dict[str, Any]:
+    message = {"role": "assistant", "content": answer.text}
     return {
         "id": id_,
         "object": "chat.completion",
         "created": int(time.time()),
         "model": ask.model,
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": answer.text},
-                "finish_reason": "stop",
-            }
-        ],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
         "usage": _usage(answer),
         "workflow": answer.described(ask),
     }

@@ -31,7 +31,7 @@ _RESERVED_DESCRIPTORS = 256
 class FrontLimits:
     """Bounds of what clients may hold of the server without asking anything."""
 
-    connections: int
+    connections: int = 1024
     head_s: float = 10.0
     """From the beginning of a connection, or the end of its last reply, to the end of a head."""
     body_s: float = 30.0
@@ -45,9 +45,8 @@ class Front:
 
     def __init__(self, limits: FrontLimits) -> None:
         self.limits = limits
-        self.counts: Counter[str] = Counter()
-        """Connections that were ended, by reason."""
         self._untold: Counter[str] = Counter()
+        """Connections that were ended, by reason, since the last line of the log."""
         self._sending: dict[Connection, None] = {}
         """Those that have not sent a whole request, the one that began first before the others."""
         self._open = 0
@@ -84,7 +83,6 @@ class Front:
 
     # ----------------------------------------------------------------------------------- log
     def count(self, reason: str) -> None:
-        self.counts[reason] += 1
         self._untold[reason] += 1
         if self._telling is None:
             loop = asyncio.get_running_loop()

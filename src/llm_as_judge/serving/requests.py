@@ -27,17 +27,9 @@ class RequestError(Exception):
 
     def body(self) -> dict[str, Any]:
         kinds = {401: "authentication_error", 429: "rate_limit_error"}
-        kind = kinds.get(
-            self.status, "server_error" if self.status >= 500 else "invalid_request_error"
-        )
-        return {
-            "error": {
-                "message": self.message,
-                "type": kind,
-                "param": self.param,
-                "code": self.code or None,
-            }
-        }
+        other = "server_error" if self.status >= 500 else "invalid_request_error"
+        told = {"message": self.message, "type": kinds.get(self.status, other)}
+        return {"error": {**told, "param": self.param, "code": self.code or None}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,16 +158,12 @@ def read_ask(
     if messages[-1].role != "user" or not messages[-1].content.strip():
         raise RequestError(400, "messages: the last must be the user's and not empty")
     stop = [data.stop] if isinstance(data.stop, str) else data.stop or []
+    asked = transcript(messages)
+    problem = Problem("request/problem/0", "custom", domain, asked, entry_point=wanted.entry_point)
     return Ask(
         model=data.model,
         messages=messages,
-        problem=Problem(
-            "request/problem/0",
-            "custom",
-            domain,
-            transcript(messages),
-            entry_point=wanted.entry_point,
-        ),
+        problem=problem,
         limits=RequestLimits(
             min(wanted.max_calls or limits.calls, limits.calls),
             min(wanted.max_tokens or limits.tokens, limits.tokens),
@@ -217,20 +205,13 @@ def _domain(model: str, served: str, wanted: Domain | None, default: Domain) -> 
         return wanted
     names: dict[str, Domain] = {served: default, **{f"{served}:{d}": d for d in DOMAINS}}
     if model not in names:
-        raise RequestError(
-            404,
-            f"model {model[:80]!r} is not served; here: {', '.join(names)}",
-            "model_not_found",
-            "model",
-        )
+        said = f"model {model[:80]!r} is not served; here: {', '.join(names)}"
+        raise RequestError(404, said, "model_not_found", "model")
     return wanted or names[model]
 
 
 def _message(message: _Message) -> Message:
-    role: Literal["system", "user", "assistant"] = (
-        "system" if message.role in ("system", "developer") else
-        "assistant" if message.role == "assistant" else "user"
-    )  # fmt: skip
+    role = "system" if message.role == "developer" else message.role
     text = message.text()
     if any("\ud800" <= sign <= "\udfff" for sign in text):
         raise RequestError(400, "messages: half of a surrogate pair is no text", param="messages")

@@ -7,7 +7,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import uvicorn
@@ -33,11 +33,7 @@ class Binding:
     host: str = "127.0.0.1"
     port: int = 8080
     grace_s: int = 30
-    connections: int = 1024
-    """That are open at once."""
-    head_s: float = 10.0
-    body_s: float = 30.0
-    """See :class:`FrontLimits`."""
+    front: FrontLimits = field(default_factory=FrontLimits)
 
 
 async def serve(
@@ -61,9 +57,8 @@ async def serve(
     try:
         async with opening as (bench, writer):
             app = make_app(Answerer(bench, writer), options)
-            limits = FrontLimits(places(binding.connections), binding.head_s, binding.body_s)
-            front = Front(limits)
-            server = Server(app, front, binding.grace_s)
+            limits = replace(binding.front, connections=places(binding.front.connections))
+            server = Server(app, Front(limits), binding.grace_s)
             port = listener.getsockname()[1]
             host = f"[{binding.host}]" if ":" in binding.host else binding.host
             server.on_ready = lambda: announce(f"http://{host}:{port}/v1")

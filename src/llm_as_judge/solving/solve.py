@@ -16,13 +16,7 @@ Show = Callable[[str, Any], None]
 async def solve(
     bench: Workbench, writer: ProgramWriter, problem: Problem, show: Show, *, graded: bool
 ) -> Execution:
-    """Solve ``problem`` with a program of ``writer``.
-
-    Args:
-        graded: the problem has a gold answer: also show a verdict.
-    Raises:
-        EndpointError: the executor gave no reply.
-    """
+    """Solve ``problem`` with a program of ``writer``; ``graded``: it has a gold answer, so show a verdict, too."""
     written = await writer.write(problem)
     if written.prompt:
         show("prompt", written.prompt)
@@ -47,21 +41,14 @@ class ShownChat:
         return self._model.name
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """
-        Raises:
-            EndpointError: from the model.
-        """
         reply = await self._model.chat(request)
+        told = {
+            "asked": request.messages[-1].content,
+            "replied": reply.text,
+            "prompt_tokens": reply.usage.prompt_tokens,
+            "completion_tokens": reply.usage.completion_tokens,
+            "seconds": round(reply.seconds, 3),
+        }
         named = {"executor": request.executor} if request.executor else {}
-        self._show(
-            "call",
-            {
-                **named,
-                "asked": request.messages[-1].content,
-                "replied": reply.text,
-                "prompt_tokens": reply.usage.prompt_tokens,
-                "completion_tokens": reply.usage.completion_tokens,
-                "seconds": round(reply.seconds, 3),
-            },
-        )
+        self._show("call", {**named, **told})
         return reply

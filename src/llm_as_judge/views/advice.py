@@ -37,57 +37,42 @@ class Alarm:
         return f"{self.found} -> {self.advice}" if self.advice else self.found
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """Over the mean of one metric in the window."""
-
-    key: str
-    raised: Callable[[float], bool]
-    found: str
-    """Filled with ``value``."""
-    advice: str
-
-
-_RULES = (
-    _Rule(
+_RULES: Sequence[tuple[str, Callable[[float], bool], str, str]] = (
+    (
         "rollout/failed",
         lambda v: v > 0.02,
-        "{value:.0%} of rollouts failed outside of their programs",
+        "{:.0%} of rollouts failed outside of their programs",
         "see `failure` in rollouts.jsonl: endpoint or sandbox",
     ),
-    _Rule(
+    (
         "rollout/not_graded",
         lambda v: v > 0.05,
-        "{value:.0%} of rollouts were not graded",
+        "{:.0%} of rollouts were not graded",
         "set judge.model, or leave sets out that rules cannot grade",
     ),
-    _Rule(
+    (
         "rollout/strictly_valid",
         lambda v: v < 0.5,
-        "{value:.0%} of programs run as written",
+        "{:.0%} of programs run as written",
         "see the findings in rollouts.jsonl; lower sampling.temperature",
     ),
-    _Rule(
+    (
         "execution/timeout",
         lambda v: v > 0.1,
-        "{value:.0%} of programs ran out of time",
+        "{:.0%} of programs ran out of time",
         "look at what they wait for (their traces), or raise workflow.timeout_s",
     ),
 )
+"""Metric, of whose mean in the window a warning is raised, when, and the words of it."""
 
 
 def warnings(run: RunDir, now: float) -> list[Alarm]:
-    """What ``run`` warns of, the gravest first.
-
-    Args:
-        now: seconds since 1970, for a run that has gone quiet.
-    """
+    """What ``run`` warns of at ``now`` (seconds since 1970), the gravest first."""
     last = run.steps[-WINDOW:]
     found = [*_not_finite(last), *_quiet(run, now), *_nearly_spent(run)]
-    for rule in _RULES:
-        value = mean(last, rule.key)
-        if value is not None and rule.raised(value):
-            found.append(Alarm(rule.found.format(value=value), rule.advice))
+    for key, is_raised, words, advice in _RULES:
+        if (value := mean(last, key)) is not None and is_raised(value):
+            found.append(Alarm(words.format(value), advice))
     found += [Alarm(text) for text in run.warnings]
     if run.broken_lines:
         found.append(

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 def show_found(found: SearchResult, budget: Budget | None = None) -> None:
-    """One row for each choice; a budget is named where the choice depends on it.
-
-    Args:
-        budget: of the choices that are shown; None: of all budgets.
-    """
+    """One row for each choice, of ``budget`` or of all; a budget is named where the choice depends on it."""
     choices = [one for one in found.choices if budget in (None, one.budget)]
     short = short_names({choice.name for choice in choices})
     budgets: dict[tuple[str, str], dict[tuple[str, ...], list[str]]] = {}

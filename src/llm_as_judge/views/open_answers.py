@@ -18,11 +18,7 @@ _LONGEST = 60
 
 
 def open_answers(groups: Sequence[Group], file: Path) -> str:
-    """The line of an evaluation; empty where every answer that there is was decided.
-
-    Args:
-        file: has the answers and the reasons.
-    """
+    """The line of an evaluation, whose answers are in ``file``; empty where every answer was decided."""
     left = [
         (group.problem, run, verdict)
         for group in groups
@@ -50,12 +46,7 @@ def open_answers(groups: Sequence[Group], file: Path) -> str:
 
 
 def open_runs(of_sets: Mapping[str, int], runs: int) -> str:
-    """The line of a bank, which keeps no answers; empty where everything was decided.
-
-    Args:
-        of_sets: runs that were left open, by data set.
-        runs: in all.
-    """
+    """The line of ``runs`` that a bank keeps, without answers; empty where everything was decided."""
     left = sum(of_sets.values())
     if not left:
         return ""

@@ -178,11 +178,7 @@ class Progress:
         self._show()
 
     def show(self, what: str, done: int, total: int | None, unit: str = "") -> None:
-        """``done`` of ``total`` of ``what``, as functions say it that know no view.
-
-        Args:
-            unit: ``MB``: the two are bytes.
-        """
+        """``done`` of ``total`` of ``what``, as functions say it that know no view; of bytes the unit is ``MB``."""
         scale = 10**6 if unit == "MB" else 1
         new, total = done // scale, (total or 0) // scale
         if (what, total) != (self._name, self._total):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -53,7 +53,7 @@ class Tail:
     sums: Mapping[int, StepSums]
     newest: Sequence[tuple[int, str, Mapping[str, Any]]]
     """(step, domain, rollout), newest last."""
-    broken: int = field(default=0)
+    broken: int = 0
 
 
 def read_tail(run: RunDir, domain: str, last_bytes: int = TAIL_BYTES) -> Tail:
@@ -97,9 +97,8 @@ def look(
     if size is not None:
         columns, height = size
         under = sum(math.ceil(len(text) / (columns - _LABEL)) for _, text in alarms)
-        steps = max(
-            1, height - under - len(lines) - 2 - bool(title)
-        )  # head of the view and of the table
+        heads = 2 + bool(title)  # of the view and of the table
+        steps = max(1, height - under - len(lines) - heads)
     if shown := run.steps if domain == "all" else _rows_of(tail):
         parts.append(step_table(shown[-steps:], title=title))
     told = _grid(lines, cut=size is not None), _grid(alarms, "yellow")
@@ -207,22 +206,15 @@ def _times(last: Sequence[Mapping[str, float]]) -> str:
 
 def _bill(run: RunDir) -> str:
     total = run.ledger.get("total")
-    if isinstance(total, dict):
-        calls = finite(total.get("calls")) or 0.0
-        unpriced = finite(total.get("unpriced_tokens")) or 0.0
-        dollars = dollars_counted(total)
-        cost = " · price unknown" if unpriced else f" · ${dollars:,.4g}" if dollars else ""
-        guessed = finite(total.get("estimated_tokens")) or 0.0
-        part = f" · {guessed:,.0f} tokens of these estimated" if guessed else ""
-        return f"{calls:,.0f} calls · {tokens_counted(total):,.0f} tokens{cost}{part}"
-    used = [
-        sum(
-            (finite(row.get(key)) or 0.0) * (finite(row.get("rollout/count")) or 0.0)
-            for row in run.steps
-        )
-        for key in ("executor/calls", "executor/tokens")
-    ]
-    return f"{used[0]:,.0f} calls · {used[1]:,.0f} tokens" if any(used) else ""
+    if not isinstance(total, dict):
+        return ""
+    calls = finite(total.get("calls")) or 0.0
+    unpriced = finite(total.get("unpriced_tokens")) or 0.0
+    dollars = dollars_counted(total)
+    cost = " · price unknown" if unpriced else f" · ${dollars:,.4g}" if dollars else ""
+    guessed = finite(total.get("estimated_tokens")) or 0.0
+    part = f" · {guessed:,.0f} tokens of these estimated" if guessed else ""
+    return f"{calls:,.0f} calls · {tokens_counted(total):,.0f} tokens{cost}{part}"
 
 
 def _budget(run: RunDir) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from llm_as_judge.views.report.curves import Point, Series
 
@@ -65,11 +65,11 @@ class Chart:
     legend: tuple[tuple[int, str], ...] = ()
     head: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
-    width: float = field(default=WIDTH)
-    height: float = field(default=HEIGHT)
-    left: float = field(default=LEFT)
-    right: float = field(default=WIDTH - RIGHT)
-    bottom: float = field(default=HEIGHT - BOTTOM)
+    width: float = WIDTH
+    height: float = HEIGHT
+    left: float = LEFT
+    right: float = WIDTH - RIGHT
+    bottom: float = HEIGHT - BOTTOM
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,8 @@ def line_chart(
         unit: ``percent`` shows shares as per cent.
         bounds: of the vertical axis; None = from the data.
     """
-    points = [p for s in series for p in s.points]
+    shown = [(i + first_color, s) for i, s in enumerate(series) if s.points]
+    points = [p for _, s in shown for p in s.points]
     if not points:
         return None
     xs = _x_scale(points)
@@ -114,11 +115,11 @@ def line_chart(
         title,
         note,
         "step",
-        lines=tuple(_line(s, i + first_color, xs, ys) for i, s in enumerate(series) if s.points),
+        lines=tuple(_line(s, color, xs, ys) for color, s in shown),
         x_ticks=_x_ticks(points, xs),
         y_ticks=tuple((ys(t), _shown(t, unit)) for t in ticks),
-        legend=tuple((i + first_color, s.name) for i, s in enumerate(series) if s.points),
-        head=("step", *(s.name for s in series if s.points)),
+        legend=tuple((color, s.name) for color, s in shown),
+        head=("step", *(s.name for _, s in shown)),
         rows=_table(series, unit),
     )
 
@@ -148,7 +149,7 @@ def stacked_chart(id_: str, title: str, note: str, series: Sequence[Series]) -> 
         "step",
         bars=tuple(bars),
         x_ticks=_x_ticks(points, xs),
-        y_ticks=tuple((ys(t), _shown(t, PERCENT)) for t in (0.0, 0.25, 0.5, 0.75, 1.0)),
+        y_ticks=_quarters(ys),
         legend=tuple((i, s.name) for i, s in enumerate(series)),
         head=("step", *(s.name for s in series)),
         rows=_table(series, PERCENT),
@@ -179,7 +180,7 @@ def front_chart(
         marks=tuple(_mark(name, color, p, xs, ys) for color, (name, p) in enumerate(named)),
         front=_path([(xs(named[i][1].x), ys(named[i][1].y)) for i in front]),
         x_ticks=tuple((xs(t), _shown(t, "")) for t in ticks),
-        y_ticks=tuple((ys(t), _shown(t, PERCENT)) for t in (0.0, 0.25, 0.5, 0.75, 1.0)),
+        y_ticks=_quarters(ys),
         legend=tuple((n, f"{n + 1} {name}") for n, (name, _) in enumerate(named)),
         head=("result", x_label, "accuracy (95 % interval)", "on the front"),
         rows=tuple(
@@ -202,6 +203,10 @@ def _line(series: Series, color: int, xs: Scale, ys: Scale) -> Line:
         lower = [(lower[0][0] + 4, lower[0][1]), (lower[0][0] - 4, lower[0][1])]
     band = _path(upper + lower) + "Z" if bounded else ""
     return Line(series.name, color, _path(dots), band, dots if len(dots) <= 60 else ())
+
+
+def _quarters(ys: Scale) -> tuple[tuple[float, str], ...]:
+    return tuple((ys(t), _shown(t, PERCENT)) for t in (0.0, 0.25, 0.5, 0.75, 1.0))
 
 
 def _mark(name: str, color: int, p: Point, xs: Scale, ys: Scale) -> Mark:

@@ -7,7 +7,8 @@ no curve. Every chart says how many steps a point holds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
@@ -92,30 +93,18 @@ def accuracy_by_domain(bins: Sequence[Bin]) -> list[Series]:
 
 def program_shares(bins: Sequence[Bin]) -> list[Series]:
     """Shares of all rollouts; an interval on the first only, four bands hide each other."""
-    counted: dict[str, Callable[[StepSums], int]] = {
-        "executed": lambda sums: sums.executed,
-        "not graded": lambda sums: sums.not_graded,
-        "failed": lambda sums: sums.failed,
-    }
     full = [item for item in bins if item.sums.count]
     valid = [[p.valid / p.count for p in item.sums.problems.values()] for item in full]
-    points = (
-        Point(item.x, fmean(values), *share_interval(values), len(values))
-        for item, values in zip(full, valid, strict=True)
-    )
-    return [
-        Series("strictly valid", tuple(points)),
-        *(
-            Series(
-                name,
-                tuple(
-                    Point(item.x, count(item.sums) / item.sums.count, n=item.sums.count)
-                    for item in full
-                ),
-            )
-            for name, count in counted.items()
-        ),
-    ]
+    shares = {
+        "strictly valid": [
+            Point(item.x, fmean(values), *share_interval(values), len(values))
+            for item, values in zip(full, valid, strict=True)
+        ]
+    }
+    for name in ("executed", "not graded", "failed"):
+        counts = [(b.x, getattr(b.sums, name.replace(" ", "_")), b.sums.count) for b in full]
+        shares[name] = [Point(x, count / of, n=of) for x, count, of in counts]
+    return [Series(name, tuple(points)) for name, points in shares.items()]
 
 
 def reward_mean(bins: Sequence[Bin]) -> Series:
@@ -134,25 +123,16 @@ def reward_mean(bins: Sequence[Bin]) -> Series:
 
 def reward_parts(bins: Sequence[Bin]) -> list[Series]:
     names = dict.fromkeys(name for item in bins for name in item.sums.parts)
-    return [
-        Series(
-            name,
-            tuple(
-                Point(b.x, fmean(b.sums.parts[name]), n=len(b.sums.parts[name]))
-                for b in bins
-                if b.sums.parts.get(name)
-            ),
-        )
-        for name in names
-    ]
+    series = []
+    for name in names:
+        scores = [(item.x, part) for item in bins if (part := item.sums.parts.get(name))]
+        series.append(Series(name, tuple(Point(x, fmean(part), n=len(part)) for x, part in scores)))
+    return series
 
 
 def operator_mix(bins: Sequence[Bin]) -> list[Series]:
     """Share of all operator calls, the most called operator first; sums to 1 in each bin."""
-    total: dict[str, int] = {}
-    for item in bins:
-        for name, calls in item.sums.operators.items():
-            total[name] = total.get(name, 0) + calls
+    total = sum((item.sums.operators for item in bins), Counter[str]())
     ranked = sorted(total, key=lambda name: (-total[name], name))
     named, rest = ranked[:MAX_OPERATORS], set(ranked[MAX_OPERATORS:])
     series = []
@@ -170,11 +150,7 @@ def operator_mix(bins: Sequence[Bin]) -> list[Series]:
 def logged(
     steps: Sequence[Mapping[str, float]], names: Mapping[str, str], max_bins: int = MAX_BINS
 ) -> list[Series]:
-    """Metrics of the log, averaged over bins of steps; a metric that is never there is left out.
-
-    Args:
-        names: key of the log -> name in the chart.
-    """
+    """Metrics of the log by their names in the chart, averaged over bins of steps; those never there are left out."""
     width = max(1, math.ceil(len(steps) / max_bins))
     series = []
     for key, name in names.items():

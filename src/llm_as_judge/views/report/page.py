@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from llm_as_judge.runs.results import Results
 from llm_as_judge.runs.rundir import RunDir, read_run
 from llm_as_judge.views.report import charts, curves
 from llm_as_judge.views.report.results import Changes, results_view
-from llm_as_judge.views.report.rollouts import Gathered, gather
+from llm_as_judge.views.report.rollouts import Gathered, gather, part_of
 
 MAX_ROLLOUTS = 20_000
 """Rollouts in the browser of one page, the newest; the curves hold all."""
@@ -49,12 +49,7 @@ class Sources:
 
 
 def write_report(sources: Sources, path: Path) -> None:
-    """Write the page to ``path``, whole or not at all.
-
-    Raises:
-        DataError: the run's folder holds no run.
-        OutputError: the file cannot be written.
-    """
+    """Write the page to ``path``, whole or not at all."""
     write_text(path, render(sources))
 
 
@@ -72,7 +67,9 @@ def render(sources: Sources, *, max_rollouts: int = MAX_ROLLOUTS) -> str:
         environment()
         .get_template("page.html")
         .render(
-            title=_title(run, sources.results),
+            title=f"Run {run.folder.resolve().name}"
+            if run
+            else f"Results {', '.join(sources.results)}",
             policy=page_policy(style, script),
             style=Markup(style),
             script=Markup(script),
@@ -105,55 +102,36 @@ def _charts(run: RunDir, found: Gathered) -> Sequence[charts.Chart]:
     bins = curves.pool(found.sums)
     pooled = max((b.last - b.first + 1 for b in bins), default=1)
     per = f"One point pools up to {pooled} steps. " if pooled > 1 else ""
-    made = _learning_charts(bins, per, _priced(run)) + _log_charts(run)
-    return [chart for chart in made if chart is not None]
-
-
-def _priced(run: RunDir) -> bool:
-    """Whether the reward is the share of right runs less their price."""
-    reward = run.config.get("reward")
-    return isinstance(reward, dict) and reward.get("scheme") == "priced"
-
-
-def _learning_charts(
-    bins: Sequence[curves.Bin], per: str, priced: bool
-) -> list[charts.Chart | None]:
-    percent, whole = charts.PERCENT, (0.0, 1.0)
+    priced = part_of(run.config, "reward").get("scheme") == "priced"
     most = "at most 1: the share of right runs less their price" if priced else "at most 10"
     parts = "share of right runs, and their price" if priced else "-10 to 10, before weights"
     band = f"{per}Band: 95 % Wilson interval over problems, not programs."
+    share_chart = partial(charts.line_chart, unit=charts.PERCENT, bounds=(0.0, 1.0))
     made = [
-        charts.line_chart(
-            "accuracy", "Accuracy", band, [curves.accuracy(bins)], unit=percent, bounds=whole
-        ),
+        share_chart("accuracy", "Accuracy", band, [curves.accuracy(bins)]),
         charts.line_chart(
             "reward", "Reward", f"{per}Band: 95 % interval of the mean over problems; {most}.",
             [curves.reward_mean(bins)],
         ),
-    ]  # fmt: skip
-    for number, series in enumerate(curves.accuracy_by_domain(bins)):
-        title = f"Accuracy: {series.name}"
-        made.append(
-            charts.line_chart(
-                f"accuracy-{number}", title, band, [series],
-                unit=percent, bounds=whole, first_color=number + 1,
-            )
-        )  # fmt: skip
-    return [
-        *made,
+        *(
+            share_chart(f"accuracy-{n}", f"Accuracy: {one.name}", band, [one], first_color=n + 1)
+            for n, one in enumerate(curves.accuracy_by_domain(bins))
+        ),
         charts.line_chart(
             "parts", "Reward parts", f"{per}Mean score of each part: {parts}.",
             curves.reward_parts(bins),
         ),
-        charts.line_chart(
+        share_chart(
             "programs", "Programs", f"{per}Shares of all rollouts; failed: our fault, left out of training. Band: 95 % interval over problems.",
-            curves.program_shares(bins), unit=percent, bounds=whole,
+            curves.program_shares(bins),
         ),
         charts.stacked_chart(
             "operators", "Operators", f"{per}Share of all operator calls of executed programs.",
             curves.operator_mix(bins),
         ),
+        *_log_charts(run),
     ]  # fmt: skip
+    return [chart for chart in made if chart is not None]
 
 
 def _log_charts(run: RunDir) -> list[charts.Chart | None]:
@@ -203,12 +181,6 @@ def _summary(run: RunDir, found: Gathered) -> list[tuple[str, str]]:
     if broken:
         facts.append(("lines left out", f"{broken} that are no rows of a run"))
     return facts
-
-
-def _title(run: RunDir | None, results: Mapping[str, Any]) -> str:
-    if run is not None:
-        return f"Run {run.folder.resolve().name}"
-    return "Results " + ", ".join(results)
 
 
 def page_policy(style: str, script: str) -> str:

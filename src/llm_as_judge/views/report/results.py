@@ -67,10 +67,7 @@ def row_name(name: str, names: Collection[str]) -> str:
 
 
 def results_view(results: Mapping[str, Results]) -> ResultsView:
-    """
-    Args:
-        results: by their heading.
-    """
+    """Of results by their heading."""
     columns = results.values()
     names = dict.fromkeys(row.dataset for data in columns for row in data.datasets)
     rows = [

@@ -41,12 +41,8 @@ class ProblemSums:
     rewards: list[float] = field(default_factory=list)
 
     def add(self, other: ProblemSums) -> None:
-        self.count += other.count
-        self.valid += other.valid
-        self.judged += other.judged
-        self.open += other.open
-        self.correct += other.correct
-        self.rewards += other.rewards
+        for name in ("count", "valid", "judged", "open", "correct", "rewards"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 @dataclass(slots=True)
@@ -68,18 +64,13 @@ class StepSums:
     """Calls by operator."""
 
     def add(self, other: StepSums) -> None:
-        self.count += other.count
-        self.valid += other.valid
-        self.executed += other.executed
-        self.failed += other.failed
-        self.not_graded += other.not_graded
+        counts = ("count", "valid", "executed", "failed", "not_graded")
+        for name in (*counts, "judged", "correct", "operators"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         for id_, problem in other.problems.items():
             self.problems.setdefault(id_, ProblemSums(problem.domain)).add(problem)
         for name, scores in other.parts.items():
             self.parts.setdefault(name, []).extend(scores)
-        self.judged += other.judged
-        self.correct += other.correct
-        self.operators += other.operators
 
 
 @dataclass(slots=True)
@@ -140,9 +131,9 @@ def _newest(groups: list[dict[str, Any]], limit: int) -> tuple[list[dict[str, An
 # ------------------------------------------------------------------------------------ one rollout
 def shown_rollout(rollout: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a rollout that a person looks at; every field of a known type."""
-    program, execution = _part(rollout, "program"), _part(rollout, "execution")
-    verdict, reward = _part(rollout, "verdict"), _part(rollout, "reward")
-    failure, completion = _part(rollout, "failure"), _part(rollout, "completion")
+    program, execution = part_of(rollout, "program"), part_of(rollout, "execution")
+    verdict, reward = part_of(rollout, "verdict"), part_of(rollout, "reward")
+    failure, completion = part_of(rollout, "failure"), part_of(rollout, "completion")
     source = _text(program.get("source"), MAX_TEXT)
     correct = verdict.get("correct")
     return {
@@ -172,7 +163,7 @@ def shown_rollout(rollout: Mapping[str, Any]) -> dict[str, Any]:
         "reward": finite(reward.get("total")),
         "parts": {
             _text(name, 40): [finite(part.get("score")), finite(part.get("weight"))]
-            for name, part in _part(reward, "parts").items()
+            for name, part in part_of(reward, "parts").items()
             if isinstance(part, dict)
         },
         "failure": ": ".join(
@@ -205,10 +196,10 @@ def _shown_call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 def count_rollout(sums: StepSums, rollout: Mapping[str, Any], domain: str) -> None:
     """Add one logged rollout to the sums of its step."""
-    execution, verdict = _part(rollout, "execution"), _part(rollout, "verdict")
+    execution, verdict = part_of(rollout, "execution"), part_of(rollout, "verdict")
     id_ = _text(rollout.get("problem_id"), 200)
     problem = sums.problems.setdefault(id_, ProblemSums(domain))
-    valid = _strictly_valid(_part(rollout, "program"))
+    valid = _strictly_valid(part_of(rollout, "program"))
     sums.count, problem.count = sums.count + 1, problem.count + 1
     sums.valid, problem.valid = sums.valid + valid, problem.valid + valid
     sums.executed += execution.get("status") == "ok"
@@ -226,10 +217,10 @@ def count_rollout(sums: StepSums, rollout: Mapping[str, Any], domain: str) -> No
             sums.correct[name] += right
     for call in _objects(execution.get("calls")):
         sums.operators[_asked(call)] += 1
-    reward = _part(rollout, "reward")
+    reward = part_of(rollout, "reward")
     if (total := finite(reward.get("total"))) is not None:
         problem.rewards.append(total)
-        for name, part in _part(reward, "parts").items():
+        for name, part in part_of(reward, "parts").items():
             score = finite(part.get("score")) if isinstance(part, dict) else None
             if score is not None:
                 sums.parts.setdefault(_text(name, 40), []).append(score)
@@ -263,7 +254,7 @@ def shown_problem(problem: Mapping[str, Any]) -> dict[str, Any]:
 def _add_problems(groups: list[dict[str, Any]], folder: Path, config: Mapping[str, Any]) -> None:
     """Look up the problems of ``groups`` in the file that the run was trained on, if it is there."""
     wanted = {group["id"] for group in groups if "problem" not in group}
-    named = _part(config, "data").get("train_file")
+    named = part_of(config, "data").get("train_file")
     if not wanted or not isinstance(named, str):
         return
     found: dict[str, dict[str, Any]] = {}
@@ -286,7 +277,7 @@ def _problem_rows(folder: Path, named: Path) -> Iterator[dict[str, Any]]:
 
 
 # ------------------------------------------------------------------------------- untrusted values
-def _part(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def part_of(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     part = value.get(key)
     return part if isinstance(part, dict) else {}
 

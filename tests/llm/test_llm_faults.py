@@ -26,7 +26,7 @@ async def test_ledger_equals_the_servers_own_bill_under_500_concurrent_problems_
         chat = OpenAIChat("m", server.url, limits=limits, ledger=ledger, price=Price(2.0, 8.0))
 
         async def solve(number: int) -> list[str]:
-            with billed_to(problem=f"p{number}", operator="Custom"):
+            with billed_to(rollout=f"p{number}", operator="Custom"):
                 replies = [await chat.chat(ask(f"p{number} call {i}")) for i in range(2)]
             return [reply.text for reply in replies]
 
@@ -41,7 +41,7 @@ async def test_ledger_equals_the_servers_own_bill_under_500_concurrent_problems_
     )
     assert {
         name: sums.prompt_tokens + sums.completion_tokens
-        for name, sums in ledger.by_problem.items()
+        for name, sums in ledger.by_rollout.items()
     } == {f"p{n}": server.billed[f"p{n}"] for n in range(500)}
     assert total.calls == 1000
     wanted: Counter[str] = Counter()

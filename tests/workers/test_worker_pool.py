@@ -57,13 +57,13 @@ async def test_a_job_on_a_worker_gives_what_local_work_gives_and_bills_the_same(
     async with opened_pool(Fleet(AskingWork())) as pool:
         for work in (pool, AskingWork()):
             ledger = Ledger()
-            with billed_to(problem="p", rollout="p#0"):
+            with billed_to(rollout="p#0"):
                 found.append(
                     await work.run(
                         program("a", "b"), SUM, ScriptedChat(echo, ledger=ledger), SETTINGS
                     )
                 )
-            bills.append((ledger.snapshot(), ledger.by_problem, ledger.by_rollout))
+            bills.append((ledger.snapshot(), ledger.by_rollout))
     assert found[0] == found[1] == Execution("ok", "B", found[0].calls)
     assert bills[0] == bills[1]
     assert bills[0][0]["by_operator"]["Custom"]["attempts"] == 2  # type: ignore[index, call-overload]

@@ -1,6 +1,6 @@
-"""Attributes each call to a problem, rollout and role through a context variable.
+"""Attributes each call to a rollout, operator and role through a context variable.
 
-Hundreds of problems run at once; each call is booked for its own problem, rollout and operator,
+Hundreds of rollouts run at once; each call is booked for its own rollout and operator,
 because a task inherits the scope in which it was started.
 """
 
@@ -50,7 +50,6 @@ class Attempt:
 class Scope:
     """Who a call is made for; empty = nobody in particular."""
 
-    problem: str = ""
     rollout: str = ""
     operator: str = ""
     role: Role | None = None
@@ -62,24 +61,18 @@ class Scope:
 _NOBODY = Scope()
 _scope: contextvars.ContextVar[Scope] = contextvars.ContextVar("billed_to", default=_NOBODY)
 
-
-def current_scope() -> Scope:
-    return _scope.get()
+current_scope = _scope.get
 
 
 @contextmanager
 def billed_to(
-    *,
-    problem: str | None = None,
-    rollout: str | None = None,
-    operator: str | None = None,
-    role: Role | None = None,
+    *, rollout: str | None = None, operator: str | None = None, role: Role | None = None
 ) -> Iterator[None]:
-    """Calls made inside, also by tasks started inside, belong to this problem, rollout, operator.
+    """Calls made inside, also by tasks started inside, belong to this rollout, operator, role.
 
     What is not given stays as the surrounding block set it.
     """
-    given = {"problem": problem, "rollout": rollout, "operator": operator, "role": role}
+    given = {"rollout": rollout, "operator": operator, "role": role}
     with _changed(**{key: value for key, value in given.items() if value is not None}):
         yield
 
@@ -120,22 +113,24 @@ class Dollars:
         return reply.cost_usd
 
 
-class BilledAs:
-    """``model`` with its calls booked under another role: one server as executor and judge."""
+class ChatLayer:
+    """A ChatModel over another one, whose name it has."""
 
-    def __init__(self, model: ChatModel, role: Role) -> None:
+    def __init__(self, model: ChatModel) -> None:
         self._model = model
-        self._role: Role = role
 
     @property
     def name(self) -> str:
         return self._model.name
 
-    async def chat(self, request: ChatRequest) -> ChatReply:
-        """One reply of the model.
 
-        Raises:
-            EndpointError: from the model.
-        """
+class BilledAs(ChatLayer):
+    """``model`` with its calls booked under another role: one server as executor and judge."""
+
+    def __init__(self, model: ChatModel, role: Role) -> None:
+        super().__init__(model)
+        self._role = role
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
         with billed_to(role=self._role):
             return await self._model.chat(request)

@@ -1,18 +1,18 @@
 """A client for any OpenAI-compatible endpoint: executor and judge speak through it.
 
-One place for the limits of an endpoint (requests in flight, per minute, tokens per minute), its
-deadline, retries and bill. Whatever happens on the wire ends in one of three ways: a
+Whatever happens on the wire ends in one of three ways: a
 :class:`ChatReply`, an ``EndpointError`` after the last try, or a ``BudgetError`` before the next.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,14 +33,7 @@ from llm_as_judge.llm.connection import (
 from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
 from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
 from llm_as_judge.llm.refusals import REFUSED_KEY, ReplyError
-from llm_as_judge.llm.wire import (
-    WireReply,
-    read_draws,
-    read_response,
-    request_body,
-    sent,
-    usage_of,
-)
+from llm_as_judge.llm.wire import WireReply, read_draws, read_response, request_body, sent, usage_of
 from llm_as_judge.quoting import quoted, without_known_keys
 from llm_as_judge.types import ChatReply, ChatRequest, Message, SharedPrompt, Usage
 
@@ -122,8 +115,8 @@ class OpenAIChat:
         self.ledger = ledger if ledger is not None else Ledger()
         self.left_out: set[str] = set()
         """Request fields that this endpoint turned out not to take."""
-        self._name = name
-        self._role: Role = role
+        self.name = name
+        self._role = role
         self._server = Server(base_url.rstrip("/"))
         self._connection = Connection(
             api_key=checked_key(api_key, f"{role} {name}: api_key"),
@@ -139,10 +132,6 @@ class OpenAIChat:
         self._tokens = _rate(self.limits.tokens_per_minute)
         self._known_draws: KnownDraws | None = None
         self._noticed = False
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self._described()})"
@@ -168,12 +157,11 @@ class OpenAIChat:
             As :meth:`chat`.
         """
         known = await self.known_draws()
-        wanted = min(wanted, known.most)
+        answered = wanted = min(wanted, known.most)
         if wanted < 2:
             return []
-        answered = wanted
         try:
-            replies = (await self._ask(request, wanted, known.count_each))[:wanted]
+            replies = (await self._ask(request, wanted))[:wanted]
             answered = len(replies)
         finally:
             for _ in range(answered):
@@ -192,6 +180,10 @@ class OpenAIChat:
                 self._known_draws = probed_draws(await self._probed_for_draws())
         return self._known_draws
 
+    @property
+    def _counts_each(self) -> bool:
+        return self._known_draws is not None and self._known_draws.count_each
+
     async def _probed_for_draws(self) -> dict[str, Any] | None:
         """The response to the probe, booked and held to the budget like any request."""
         (message,) = DRAWS_PROBE["messages"]
@@ -203,22 +195,19 @@ class OpenAIChat:
             try:
                 answer = await self.answer_to(DRAWS_PROBE)
             finally:
-                usage = usage_of(answer.get("usage")) if answer else None
                 seconds = time.perf_counter() - started
-                failure = "" if answer else "no_draws"
-                bound = worst if answer else Usage()
-                self._book(Attempt(usage, None, seconds, failure, bound=bound))
+                if answer:
+                    self._book(Attempt(usage_of(answer.get("usage")), None, seconds, bound=worst))
+                else:
+                    self._book(Attempt(None, None, seconds, "no_draws"))
         return answer
 
-    async def _ask(
-        self, request: ChatRequest, wanted: int, count_each: bool = False
-    ) -> list[ChatReply]:
+    async def _ask(self, request: ChatRequest, wanted: int) -> list[ChatReply]:
         """Up to ``wanted`` draws; none, where several were wanted and the endpoint refused them."""
         self._connection.bind(self._described())
-        extra_tokens = self.limits.thinking_tokens
-        attempt = 0
-        uncounted = 0
-        while True:
+        extra_tokens, attempt = self.limits.thinking_tokens, 0
+        count_each = wanted > 1 and self._counts_each
+        for number in itertools.count(1):  # a try that does not count as a retry is one, too
             began = time.monotonic()
             body = request_body(
                 request,
@@ -232,28 +221,22 @@ class OpenAIChat:
                 logprobs=self.limits.logprobs,
             )
             try:
-                replies, seconds = await self._attempt(request, body, attempt + uncounted + 1)
+                replies, seconds = await self._attempt(request, body, number)
+                return [self._reply(request, reply, seconds, number, wanted) for reply in replies]
             except ReplyError as problem:
                 if self._leave_out(problem, body):
-                    uncounted += 1
                     continue
                 if self._revive and problem.kind in _NO_SERVER and await self._revive(began):
-                    uncounted += 1
                     continue
                 attempt += 1
                 if not problem.retry or attempt > self.limits.retries:
                     if wanted > 1 and problem.kind in _REFUSED:
-                        return []
-                    raise self._give_up(problem, attempt + uncounted) from None
+                        break
+                    raise self._give_up(problem, number) from None
                 if problem.kind == "cut_off":  # as much again, for the thoughts
                     extra_tokens = min(2 * extra_tokens + request.max_tokens, 32_768)
                 await self._pause(problem, attempt)
-                continue
-            tries = attempt + uncounted + 1
-            return [
-                self._reply(request, reply, seconds, tries, shares_prompt=wanted > 1)
-                for reply in replies
-            ]
+        return []
 
     async def _attempt(
         self, request: ChatRequest, body: dict[str, Any], number: int
@@ -286,17 +269,10 @@ class OpenAIChat:
         return self.ledger.within_budget(worst, self.price, self.written_price)
 
     async def _send(self, body: dict[str, Any]) -> tuple[list[WireReply], Usage | None]:
-        response = await post_json(
-            self._connection.http,
-            self._server,
-            "/chat/completions",
-            body,
-            timeout_s=self.limits.timeout_s,
-        )
+        http, timeout_s = self._connection.http, self.limits.timeout_s
+        response = await post_json(http, self._server, "/chat/completions", body, timeout_s)
         if "n" in body:
-            known = self._known_draws
-            count_each = known is not None and known.count_each
-            replies, usage = read_draws(*response, count_each=count_each)
+            replies, usage = read_draws(*response, count_each=self._counts_each)
         else:
             replies = [read_response(*response)]
             usage = replies[0].usage
@@ -306,10 +282,9 @@ class OpenAIChat:
 
     def _book(self, attempt: Attempt) -> None:
         counted = attempt.counted
-        cost = self.price.of(counted) if self.price is not None else None
         booked = replace(
             attempt,
-            cost_usd=cost,
+            cost_usd=self._dollars(counted),
             prompt_price=prompt_price(self.price),
             written_price=self.written_price,
         )
@@ -318,21 +293,11 @@ class OpenAIChat:
             self._tokens.spend(counted.prompt_tokens + counted.completion_tokens)
 
     def _reply(
-        self,
-        request: ChatRequest,
-        reply: WireReply,
-        seconds: float,
-        attempts: int,
-        *,
-        shares_prompt: bool,
+        self, request: ChatRequest, reply: WireReply, seconds: float, attempts: int, wanted: int
     ) -> ChatReply:
-        """
-        Args:
-            shares_prompt: the request was for several draws.
-        """
         usage = reply.usage
         cost, of_prompt = self._dollars(usage), None
-        if shares_prompt:
+        if wanted > 1:
             alone = usage and replace(usage, completion_tokens=0)
             of_prompt = SharedPrompt(request.draw, self._dollars(alone))
         if usage is None:  # the bill has its bound; an efficiency computed from 0 would be a lie
@@ -367,12 +332,10 @@ class OpenAIChat:
 
     def _notice_model(self, name: str) -> None:
         """Said once: an endpoint may answer with another model than the one that figures are told of."""
-        if not name or self._noticed or _same_model(name, self.model_name):
-            return
-        self._noticed = True
-        log.warning(
-            "%s: asked for %s, and its replies say %s", self._described(), self.model_name, name
-        )
+        if name and not self._noticed and not _same_model(name, self.model_name):
+            self._noticed = True
+            asked, who = self.model_name, self._described()
+            log.warning("%s: asked for %s, and its replies say %s", who, asked, name)
 
     async def _pause(self, problem: ReplyError, attempt: int) -> None:
         if problem.wait_s is not None:
@@ -381,9 +344,8 @@ class OpenAIChat:
             longest = min(self.limits.backoff_s * 2 ** (attempt - 1), _LONGEST_WAIT_S)
             pause = longest * self._jitter.uniform(0.5, 1.0)
         if pause > _LONGEST_WAIT_S:
-            raise self._give_up(
-                ReplyError(problem.kind, f"{problem.message}; asks to wait {pause:.0f} s"), attempt
-            ) from None
+            said = f"{problem.message}; asks to wait {pause:.0f} s"
+            raise self._give_up(ReplyError(problem.kind, said), attempt) from None
         await asyncio.sleep(pause)
 
     def _give_up(self, problem: ReplyError, tries: int) -> EndpointError:
@@ -393,10 +355,8 @@ class OpenAIChat:
         return error(f"{self._described()}: {problem.kind}: {problem.message}{key} ({times})")
 
     def _described(self) -> str:
-        named = (
-            [self._role, self._name] if self._name else [self._role]
-        )  # a list of models has none
-        return f"{' '.join(named)} at {self._server.shown}"
+        who = " ".join(filter(None, [self._role, self.name]))  # a list of models has no name
+        return f"{who} at {self._server.shown}"
 
     # -------------------------------------------------------------------------------------- probe
     async def probe(self, wait_s: float = 10.0) -> None:
@@ -407,10 +367,9 @@ class OpenAIChat:
         """
         served = await self.served(wait_s)
         if served is not None and self.model_name not in served:
-            raise ModelError(
-                f"{self._described()}: model {self.model_name!r} is not served (served: "
-                f"{quoted(', '.join(served), 500) or 'none'}); correct model_name"
-            )
+            there = quoted(", ".join(served), 500) or "none"
+            said = f"model {self.model_name!r} is not served (served: {there}); correct model_name"
+            raise ModelError(f"{self._described()}: {said}")
 
     async def served(self, wait_s: float = 10.0) -> list[str] | None:
         """Model ids; None where the server has no list of them.
@@ -423,15 +382,6 @@ class OpenAIChat:
             self._connection.http, self._server, self._described(), wait_s, self._key_variable
         )
 
-    async def returns(self, asked: dict[str, Any], *names: str) -> bool | None:
-        """Whether a one-word request with the extra fields ``asked`` is answered with a non-empty
-        field of one of ``names`` in its choice or the response; None if it is refused."""
-        data = await self.answer_to(asked)
-        if data is None:
-            return None
-        found = [data, *data["choices"]]
-        return any(isinstance(part, dict) and part.get(n) for part in found for n in names)
-
     async def answer_to(self, asked: Mapping[str, Any]) -> dict[str, Any] | None:
         """The response to a one-word request with the extra fields ``asked``: an object with a list
         of choices; None if it is refused."""
@@ -440,9 +390,9 @@ class OpenAIChat:
         body = request_body(
             request, self.model_name, extra_tokens=0, attempt=0, left_out=tuple(self.left_out)
         )
-        if "max_tokens" in self.left_out and "max_tokens" in asked:
-            asked = {**asked, "max_completion_tokens": asked["max_tokens"]}
-            asked.pop("max_tokens")
+        if "max_tokens" in self.left_out:
+            names = {"max_tokens": "max_completion_tokens"}
+            asked = {names.get(name, name): value for name, value in asked.items()}
         return await answered(self._connection.http, self._server, {**body, **asked})
 
     # ----------------------------------------------------------------------------------- lifetime
@@ -450,13 +400,9 @@ class OpenAIChat:
         """Close what the running loop has opened."""
         await self._connection.aclose()
 
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[OpenAIChat]:
+    def opened(self) -> AbstractAsyncContextManager[OpenAIChat]:
         """``async with chat.opened():`` closes the connections at its end."""
-        try:
-            yield self
-        finally:
-            await self.aclose()
+        return aclosing(self)
 
 
 def _rate(per_minute: float | None) -> RateLimit | None:

@@ -26,6 +26,7 @@ _SCHEMA = {
     "required": ["colour", "count"],
     "additionalProperties": False,
 }
+_TOKEN_IDS = {"return_token_ids": True, "return_tokens": True}
 LIKELIEST = 5
 """Tokens beside each drawn one that are asked for."""
 _STORY = ChatRequest(
@@ -132,15 +133,13 @@ async def examine(
             empty_fraction=empty / samples,
             readable=len(good),
             asked=samples,
-            usage=await chat.returns({}, "usage"),
+            usage=await _returns(chat, {}, "usage"),
             seed=await _same(chat, [_STORY, _STORY]),
             seeds_differ=len({reply.text for reply in good}) > 1 if len(good) > 1 else None,
             json_schema=await _follows_schema(chat),
             logprobs=logprobs,
             top_logprobs=top_logprobs,
-            token_ids=await chat.returns(
-                {"return_token_ids": True, "return_tokens": True}, "token_ids", "tokens"
-            ),
+            token_ids=await _returns(chat, _TOKEN_IDS, "token_ids", "tokens"),
             several_draws=(await chat.known_draws()).most > 1,
             best_concurrency=_best(rates),
             tokens_per_s=rates,
@@ -199,6 +198,15 @@ async def _follows_schema(chat: OpenAIChat) -> bool | None:
         and data["colour"] in ("red", "blue")
         and isinstance(data["count"], int)
     )
+
+
+async def _returns(chat: OpenAIChat, asked: dict[str, bool], *names: str) -> bool | None:
+    """Whether the answer has a non-empty field of one of ``names``; None if the request is refused."""
+    data = await chat.answer_to(asked)
+    if data is None:
+        return None
+    found = [data, *data["choices"]]
+    return any(isinstance(part, dict) and part.get(n) for part in found for n in names)
 
 
 async def _gives_logprobs(chat: OpenAIChat) -> tuple[bool | None, bool | None]:

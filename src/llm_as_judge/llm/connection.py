@@ -107,12 +107,7 @@ _MAX_BODY = 16 * 2**20
 
 
 async def post_json(
-    http: httpx.AsyncClient,
-    server: Server,
-    path: str,
-    body: Mapping[str, Any],
-    *,
-    timeout_s: float,
+    http: httpx.AsyncClient, server: Server, path: str, body: Mapping[str, Any], timeout_s: float
 ) -> tuple[int, httpx.Headers, bytes]:
     """Status, headers and content of the answer to a POST.
 
@@ -123,12 +118,12 @@ async def post_json(
         ReplyError: ``connect``, ``timeout``, ``dropped`` or ``too_large``.
     """
     try:
-        return await asyncio.wait_for(read_post(http, f"{server.base_url}{path}", body), timeout_s)
+        asking = _read(http, "POST", f"{server.base_url}{path}", body)
+        return await asyncio.wait_for(asking, timeout_s)
     except (asyncio.TimeoutError, httpx.TimeoutException) as error:
         if isinstance(error, httpx.ConnectTimeout):
-            raise ReplyError(
-                "connect", f"{server.shown} cannot be connected to", untouched=True
-            ) from None
+            said = f"{server.shown} cannot be connected to"
+            raise ReplyError("connect", said, untouched=True) from None
         said = f"no reply in {timeout_s:g} s (timeout_s; a slow server needs longer)"
         raise ReplyError("timeout", said) from None
     except (httpx.ConnectError, httpx.UnsupportedProtocol, httpx.ProxyError) as error:
@@ -136,18 +131,6 @@ async def post_json(
         raise ReplyError("connect", said, untouched=True) from None
     except (httpx.HTTPError, httpx.StreamError) as error:
         raise ReplyError("dropped", f"connection broke ({type(error).__name__})") from None
-
-
-async def read_post(
-    http: httpx.AsyncClient, url: str, body: Mapping[str, Any]
-) -> tuple[int, httpx.Headers, bytes]:
-    """The same without deadline and names.
-
-    Raises:
-        ReplyError: ``too_large``.
-        httpx.HTTPError: whatever happens on the wire.
-    """
-    return await _read(http, "POST", url, body)
 
 
 async def _read(
@@ -163,11 +146,7 @@ async def _read(
 
 
 async def served_models(
-    http: httpx.AsyncClient,
-    server: Server,
-    where: str,
-    wait_s: float,
-    key_variable: str,
+    http: httpx.AsyncClient, server: Server, where: str, wait_s: float, key_variable: str
 ) -> list[str] | None:
     """Model ids of ``server``; None where it has no list.
 
@@ -183,9 +162,8 @@ async def served_models(
     except (asyncio.TimeoutError, httpx.TimeoutException):
         raise ModelError(f"{where}: no answer in {wait_s:g} s; is the server up?") from None
     except ReplyError as problem:
-        raise ModelError(
-            f"{where}: /models: {problem.message}; does base_url end in /v1?"
-        ) from None
+        said = f"/models: {problem.message}; does base_url end in /v1?"
+        raise ModelError(f"{where}: {said}") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ModelError(
             f"{where}: not reachable ({quoted(str(error)) or type(error).__name__}); "
@@ -235,7 +213,7 @@ async def answered(
 ) -> dict[str, Any] | None:
     """The response to one request: an object with a list of choices; None if it is refused, or does not
     come in the time of one attempt."""
-    asking = read_post(http, f"{server.base_url}/chat/completions", body)
+    asking = _read(http, "POST", f"{server.base_url}/chat/completions", body)
     try:
         status, _, content = await asyncio.wait_for(asking, http.timeout.read)
         data = json.loads(content)
@@ -300,8 +278,10 @@ class RateLimit:
         self._updated = clock()
 
     def spend(self, units: float) -> None:
-        self._refill()
-        self._available -= units
+        now = self._clock()
+        gained = (now - self._updated) * self._per_second
+        self._available = min(self._burst, self._available + gained) - units
+        self._updated = now
 
     def delay(self, units: float = 0.0) -> float:
         """Book ``units`` now; seconds until they may start."""
@@ -310,9 +290,3 @@ class RateLimit:
 
     async def wait(self, units: float = 0.0) -> None:
         await asyncio.sleep(self.delay(units))
-
-    def _refill(self) -> None:
-        now = self._clock()
-        gained = (now - self._updated) * self._per_second
-        self._available = min(self._burst, self._available + gained)
-        self._updated = now

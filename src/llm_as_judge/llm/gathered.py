@@ -13,12 +13,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from llm_as_judge.types import ChatReply, ChatRequest
+from llm_as_judge.llm.billing import ChatLayer
+from llm_as_judge.types import ChatModel, ChatReply, ChatRequest
 
 MOST_DRAWS = 8
 """Of one request, unless the configuration says: what one server works at together."""
 GATHERING_S = 0.01
-"""How long a draw waits for its neighbors; a reply takes a hundred times as long."""
+"""How long a sampled draw waits for its neighbors; a reply takes a hundred times as long."""
 
 _PROBE_TOKENS = 4
 DRAWS_PROBE: Mapping[str, Any] = {
@@ -55,43 +56,28 @@ def probed_draws(response: Mapping[str, Any] | None) -> KnownDraws:
     return KnownDraws(MOST_DRAWS, count_each=True) if counts_first else KnownDraws(0)
 
 
-class SeveralDraws(Protocol):
+class SeveralDraws(ChatModel, Protocol):
     """A client that can ask for neighboring draws together: ``OpenAIChat``."""
-
-    @property
-    def name(self) -> str: ...
-
-    async def chat(self, request: ChatRequest) -> ChatReply: ...
 
     async def draws(self, request: ChatRequest, wanted: int) -> list[ChatReply]: ...
 
 
-class GatheredDraws:
+class GatheredDraws(ChatLayer):
     """ChatModel that asks for draws of one prompt together where they are wanted together.
 
     Args:
         most: draws of one request, 2 or more.
-        wait_s: for neighbors, of a draw that is sampled; a greedy request goes out at once.
     """
 
-    def __init__(
-        self, model: SeveralDraws, most: int = MOST_DRAWS, wait_s: float = GATHERING_S
-    ) -> None:
-        self._model = model
+    _model: SeveralDraws
+
+    def __init__(self, model: SeveralDraws, most: int = MOST_DRAWS) -> None:
+        super().__init__(model)
         self._most = most
-        self._wait_s = wait_s
         self._open: dict[ChatRequest, _Gathering] = {}
 
-    @property
-    def name(self) -> str:
-        return self._model.name
-
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """One reply, as the wrapped model gives it.
-
-        Raises:
-            EndpointError: from the wrapped model, for all draws of its request.
-        """
+        """A failure is that of all draws of the request on the wire."""
         if not request.temperature or request.json_schema is not None:
             return await self._model.chat(request)
         first = request.later(-request.draw)
@@ -107,7 +93,7 @@ class GatheredDraws:
 
     async def _gather(self, first: ChatRequest, gathering: _Gathering) -> None:
         try:
-            await asyncio.sleep(self._wait_s)
+            await asyncio.sleep(GATHERING_S)
         finally:
             self._open.pop(first, None)
         wanted = sorted(d for d, waiter in gathering.waiting.items() if not waiter.done())

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
@@ -45,6 +45,12 @@ def prompt_price(price: Price | None) -> float:
     not known, or nothing."""
     known = price is not None and price.completion > 0
     return price.prompt / price.completion if price is not None and known else PROMPT_PRICE
+
+
+_LOGGED = (
+    *("calls", "attempts", "failed_attempts", "unmetered_attempts", "cached_calls"),
+    *("prompt_tokens", "completion_tokens", "estimated_tokens", "cost"),
+)
 
 
 @dataclass(slots=True)
@@ -100,12 +106,7 @@ class Totals:
 
     def metrics(self) -> dict[str, float]:
         """The sums as ``ledger/...``, for the log of a step; no cost where it is unknown."""
-        names = ("calls", "attempts", "failed_attempts", "unmetered_attempts", "cached_calls")
-        sums = {f"ledger/{name}": float(getattr(self, name)) for name in names}
-        sums["ledger/prompt_tokens"] = float(self.prompt_tokens)
-        sums["ledger/completion_tokens"] = float(self.completion_tokens)
-        sums["ledger/estimated_tokens"] = float(self.estimated_tokens)
-        sums["ledger/cost"] = self.cost
+        sums = {f"ledger/{name}": float(getattr(self, name)) for name in _LOGGED}
         if self.cost_usd is not None:
             sums["ledger/cost_usd"] = self.cost_usd
             sums["ledger/estimated_usd"] = self.estimated_usd
@@ -114,22 +115,13 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Hard limits of a run; None = no limit. Tokens are prompt and completion tokens together; cost is
-    in written tokens, a prompt token at its price; calls are requests on the wire, retries included. What an endpoint does not say counts at its
-    upper bound."""
+    """Hard limits of a run; None = no limit. Tokens are prompt and completion tokens together; cost is in
+    written tokens, a prompt token at its price; calls are requests on the wire, retries included."""
 
     usd: float | None = None
     tokens: int | None = None
     calls: int | None = None
     cost: float | None = None
-
-
-@dataclass(slots=True)
-class _Reserved:
-    usd: float = 0.0
-    tokens: int = 0
-    calls: int = 0
-    cost: float = 0.0
 
 
 @dataclass(slots=True)
@@ -142,12 +134,12 @@ class Ledger:
     by_operator: dict[str, Totals] = field(default_factory=dict)
     by_attempt: dict[str, Totals] = field(default_factory=dict)
     """``1``: first tries, ``2``: second tries ...: what retrying cost."""
-    by_problem: dict[str, Totals] = field(default_factory=dict)
     by_rollout: dict[str, Totals] = field(default_factory=dict)
     """Since the last :meth:`take_rollouts`."""
     failures: Counter[str] = field(default_factory=Counter)
     """Failed attempts by kind: ``http_429``, ``timeout``, ``empty`` ..."""
-    _reserved: _Reserved = field(default_factory=_Reserved)
+    _reserved: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """What attempts in flight may use, by the unit of the budget."""
     _waiting: list[asyncio.Future[None]] = field(default_factory=list)
 
     def record_attempt(self, role: Role, attempt: Attempt) -> None:
@@ -178,7 +170,6 @@ class Ledger:
         for table, key in (
             (self.by_role, scope.role or role),
             (self.by_operator, scope.operator),
-            (self.by_problem, scope.problem),
             (self.by_rollout, scope.rollout),
         ):
             if key:
@@ -212,9 +203,13 @@ class Ledger:
             )
         tokens = worst.prompt_tokens + worst.completion_tokens
         cost = worst.cost(prompt_price(price)) * written_price
-        want = _Reserved(price.of(worst) if price else 0.0, tokens, 1, cost)
+        dollars = price.of(worst) if price else 0.0
+        want = {"dollars": dollars, "tokens": tokens, "calls": 1, "cost": cost}
         while self._exceeds(want, self._reserved):
-            self._refuse_if_exceeding(want)
+            if found := self._exceeds(want, {}):
+                raise BudgetError(
+                    f"budget: {found}; what is finished is saved: raise the budget and give the same command again (train: with --resume)"
+                )
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)
             await waiter
@@ -228,41 +223,30 @@ class Ledger:
                 if not waiter.done():
                     waiter.set_result(None)
 
-    def _hold(self, want: _Reserved, sign: int) -> None:
-        self._reserved.usd += sign * want.usd
-        self._reserved.tokens += sign * want.tokens
-        self._reserved.calls += sign * want.calls
-        self._reserved.cost += sign * want.cost
+    def _hold(self, want: Mapping[str, float], sign: int) -> None:
+        for unit, amount in want.items():
+            self._reserved[unit] += sign * amount
 
-    def _exceeds(self, want: _Reserved, held: _Reserved) -> str:
+    def _exceeds(self, want: Mapping[str, float], held: Mapping[str, float]) -> str:
         """The first limit that spent + held + wanted would pass, as a text; empty if none."""
-        for unit, limit, spent, held_now, wanted in (
-            ("dollars", self.budget.usd, self.total.spent_usd, held.usd, want.usd),
-            ("tokens", self.budget.tokens, self.total.tokens, held.tokens, want.tokens),
-            ("calls", self.budget.calls, self.total.attempts, held.calls, want.calls),
-            ("cost", self.budget.cost, self.total.cost, held.cost, want.cost),
+        for unit, limit, spent in (
+            ("dollars", self.budget.usd, self.total.spent_usd),
+            ("tokens", self.budget.tokens, self.total.tokens),
+            ("calls", self.budget.calls, self.total.attempts),
+            ("cost", self.budget.cost, self.total.cost),
         ):
-            if limit is not None and spent + held_now + wanted > limit + 1e-9:
+            if limit is not None and spent + held.get(unit, 0) + want[unit] > limit + 1e-9:
                 part = self._estimated(unit)
                 used = f"{spent:.6g} of {limit:.6g} {unit} used{part}"
-                return f"{used}, next call may need {wanted:.6g}"
+                return f"{used}, next call may need {want[unit]:.6g}"
         return ""
 
     def _estimated(self, unit: str) -> str:
         """How much of what is used of a limit is estimated, as a text; empty if nothing is."""
         total = self.total
         part = {"dollars": total.estimated_usd, "tokens": total.estimated_tokens}.get(unit, 0)
-        if not part:
-            return ""
-        return (
-            f" ({part:.6g} of these estimated: {total.unmetered_attempts} requests said no usage)"
-        )
-
-    def _refuse_if_exceeding(self, want: _Reserved) -> None:
-        if found := self._exceeds(want, _Reserved()):
-            raise BudgetError(
-                f"budget: {found}; what is finished is saved: raise the budget and give the same command again (train: with --resume)"
-            )
+        said = f"{total.unmetered_attempts} requests said no usage"
+        return f" ({part:.6g} of these estimated: {said})" if part else ""
 
     # -------------------------------------------------------------------------------- persistence
     def snapshot(self) -> dict[str, Json]:

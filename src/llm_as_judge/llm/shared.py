@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from llm_as_judge.errors import ModelError
-from llm_as_judge.llm.billing import Role
+from llm_as_judge.llm.billing import ChatLayer
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.quoting import quoted
 from llm_as_judge.types import DEFAULT_EXECUTOR, ChatModel, ChatReply, ChatRequest, to_json
@@ -48,11 +47,10 @@ class InFlight(Generic[T]):
     def has(self, key: str) -> bool:
         return key in self._tasks
 
-    async def run(self, key: str, work: Callable[[], Awaitable[T]]) -> T:
+    async def run(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         task = self._tasks.get(key)
         if task is None:
-            task = asyncio.ensure_future(_awaited(work))
-            self._tasks[key] = task
+            task = self._tasks[key] = asyncio.ensure_future(work())
             task.add_done_callback(lambda done: self._finished(key, done))
         self._waiting[key] = self._waiting.get(key, 0) + 1
         try:
@@ -61,12 +59,11 @@ class InFlight(Generic[T]):
             self._leave(key, task)
 
     def _leave(self, key: str, task: asyncio.Task[T]) -> None:
-        if self._tasks.get(key) is not task:
-            return
-        self._waiting[key] -= 1
-        if self._waiting[key] == 0:
-            task.cancel()
-            self._forget(key)
+        if self._tasks.get(key) is task:
+            self._waiting[key] -= 1
+            if self._waiting[key] == 0:
+                task.cancel()
+                self._forget(key)
 
     def _finished(self, key: str, task: asyncio.Task[T]) -> None:
         if self._tasks.get(key) is task:
@@ -79,16 +76,7 @@ class InFlight(Generic[T]):
         del self._waiting[key]
 
 
-async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
-    return await work()
-
-
-def role_of(role: Role, request: ChatRequest) -> Role:
-    """As which a request is booked, where ``role`` is that of the default executor."""
-    return f"{role} {request.executor}" if request.executor else role
-
-
-class SharedDraws:
+class SharedDraws(ChatLayer):
     """ChatModel that asks ``model`` once for equal requests; make one for each group.
 
     Later replies are marked ``cached``; their usage is that of the shared reply. A failure is
@@ -101,47 +89,29 @@ class SharedDraws:
     """
 
     def __init__(
-        self,
-        model: ChatModel,
-        ledger: Ledger | None = None,
-        role: Role = "executor",
-        *,
-        mark_cached: bool = True,
+        self, model: ChatModel, ledger: Ledger | None = None, *, mark_cached: bool = True
     ) -> None:
-        self._model = model
+        super().__init__(model)
         self._ledger = ledger
-        self._role: Role = role
         self._mark_cached = mark_cached
         self._replies: dict[str, ChatReply] = {}
         self._in_flight: InFlight[ChatReply] = InFlight()
-        self.asked = 0
-        self.saved = 0
-
-    @property
-    def name(self) -> str:
-        return self._model.name
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """One reply, as the wrapped model gives it.
-
-        Raises:
-            EndpointError: from the wrapped model.
-        """
         key = request_digest(self.name, request)
-        self.asked += 1
         first = key not in self._replies and not self._in_flight.has(key)
         if key not in self._replies:
             self._replies[key] = await self._in_flight.run(key, lambda: self._model.chat(request))
         if first:
             return self._replies[key]
-        self.saved += 1
         if self._ledger is not None:
-            self._ledger.record_cached(role_of(self._role, request))
+            named = f" {request.executor}" if request.executor else ""
+            self._ledger.record_cached(f"executor{named}")
         reply = self._replies[key]
-        return dataclasses.replace(reply, cached=True) if self._mark_cached else reply
+        return replace(reply, cached=True) if self._mark_cached else reply
 
 
-class OffsetDraws:
+class OffsetDraws(ChatLayer):
     """ChatModel that counts draws from ``offset`` on: a program run with it sees draws ``offset``,
     ``offset + 1`` ... A request at temperature 0 has one reply, whatever the draw: it is left as it is.
 
@@ -159,20 +129,11 @@ class OffsetDraws:
     ) -> None:
         if offset < 0:
             raise ValueError(f"offset of draws is {offset}, wanted 0 or more")
-        self._model = model
+        super().__init__(model)
         self._offset = offset
         self._rotated = rotated
 
-    @property
-    def name(self) -> str:
-        return self._model.name
-
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """One reply, as the wrapped model gives it.
-
-        Raises:
-            EndpointError: from the wrapped model.
-        """
         if request.temperature and self._rotated is not None:
             request = self._rotated(self.name, request, self._offset)
         elif request.temperature:
@@ -189,7 +150,7 @@ def among_known(name: str, others: Collection[str]) -> str:
     return f"{quoted(repr(name), 42)} (known: {', '.join((DEFAULT_EXECUTOR, *sorted(others)))})"
 
 
-class Executors:
+class Executors(ChatLayer):
     """ChatModel of all executors of a run; its name is the default one's.
 
     Args:
@@ -197,12 +158,8 @@ class Executors:
     """
 
     def __init__(self, default: ChatModel, others: Mapping[str, ChatModel]) -> None:
-        self._default = default
+        super().__init__(default)
         self._others = others
-
-    @property
-    def name(self) -> str:
-        return self._default.name
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """One reply of the executor that the request names.
@@ -212,7 +169,7 @@ class Executors:
             EndpointError: from the model.
         """
         if not request.executor:
-            return await self._default.chat(request)
+            return await self._model.chat(request)
         model = self._others.get(request.executor)
         if model is None:
             why = among_known(request.executor, self._others)

@@ -272,9 +272,7 @@ class VllmSampler:
 
     async def _once(self, path: str, body: dict[str, Any], timeout_s: float | None = None) -> bytes:
         timeout_s = timeout_s or self._limits.timeout_s
-        status, headers, content = await post_json(
-            self._http, self._server, path, body, timeout_s=timeout_s
-        )
+        status, headers, content = await post_json(self._http, self._server, path, body, timeout_s)
         if status != 200:
             raise refusal(status, headers, content)
         return content

@@ -135,14 +135,14 @@ class Billed(Wrapper):
 
     def __init__(self, inner: Environment, problem: Problem, k: int) -> None:
         super().__init__(inner)
-        self._problem, self._rollout = problem.id, f"{problem.id}#{k}"
+        self._rollout = f"{problem.id}#{k}"
 
     async def run(self, program: Program, problem: Problem) -> Execution:
-        with billed_to(problem=self._problem, rollout=self._rollout):
+        with billed_to(rollout=self._rollout):
             return await self.inner.run(program, problem)
 
     async def grade(self, problem: Problem, execution: Execution) -> Verdict:
-        with billed_to(problem=self._problem, rollout=self._rollout):
+        with billed_to(rollout=self._rollout):
             return await self.inner.grade(problem, execution)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from llm_as_judge.policy.vllm import VllmSampler
-from llm_as_judge.policy.weight_sync import Adapter
+from llm_as_judge.policy.vllm import Adapter, VllmSampler
 from llm_as_judge.types import (
     Completion,
     Message,

@@ -31,15 +31,11 @@ class Health(BaseHTTPRequestHandler):
         self.send_response(200); self.end_headers(); self.wfile.write(b"{}")
     def log_message(self, *a): pass
 
-class Fake:
-    def __init__(self, settings):
-        self.http = HTTPServer(("127.0.0.1", settings["port"]), Health)
-        self.listening_address = "http://127.0.0.1:%d" % self.http.server_port
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
-
 def serve(settings):
     {body}
-    return Fake(settings)
+    http = HTTPServer(("127.0.0.1", settings["port"]), Health)
+    threading.Thread(target=http.serve_forever, daemon=True).start()
+    return "http://127.0.0.1:%d" % http.server_port
 local_server._serve = serve
 local_server.main()
 """

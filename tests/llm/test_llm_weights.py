@@ -16,7 +16,6 @@ from llm_as_judge.llm.weights import (
     fetch,
     folder_path,
     installed,
-    silent,
     verify,
     weights_path,
 )
@@ -195,7 +194,7 @@ def test_a_changed_byte_is_found(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file, not a folder")
     with pytest.raises(ModelError, match=r"cannot be written.*set LLM_AS_JUDGE_CACHE"):
-        fetch(entry(), tmp_path / "cache", silent)
+        fetch(entry(), tmp_path / "cache")
 
 
 def test_too_little_space_is_said_before_the_download(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 WORK = """
 import sys
 import torch
-from llm_as_judge.policy.allocator import return_freed_memory
+from llm_as_judge.policy.model import return_freed_memory
 
 def resident():
     with open("/proc/self/statm") as file:

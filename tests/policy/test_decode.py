@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from llm_as_judge.policy import decode, shared_prompts, slotted_prompts
-from llm_as_judge.policy.copied_prompts import CopiedPrompts
-from llm_as_judge.policy.decode import DecodingBatch, decoding_batch
+from llm_as_judge.policy.decode import CopiedPrompts, DecodingBatch, decoding_batch
 from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.shared_prompts import SharedPrompts
 from llm_as_judge.policy.slotted_prompts import SlottedPrompts

@@ -9,8 +9,7 @@ import torch
 
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.decode import decoding_batch
-from llm_as_judge.policy.model import Policy, load_policy
-from llm_as_judge.policy.packed_weights import packed_weights
+from llm_as_judge.policy.model import Policy, load_policy, packed_weights
 
 PROMPTS = [[5, 6, 7, 8], [5, 6, 9]]
 

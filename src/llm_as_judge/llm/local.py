@@ -277,13 +277,13 @@ class EmbeddedServer:
         return ModelError(f"embedded server {self.model_name}: {what}; it said: {said}")
 
 
-def _end_of(returncode: int) -> str:
-    if returncode >= 0:
-        return f"exit {returncode}"
-    return signal.Signals(-returncode).name if -returncode in list(signal.Signals) else "signal"
-
-
 def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _end_of(returncode: int) -> str:
+    if returncode >= 0:
+        return f"exit {returncode}"
+    return signal.Signals(-returncode).name if -returncode in list(signal.Signals) else "signal"

@@ -128,19 +128,14 @@ class _Service:
                 f"{batch.context_tokens}: there is no room for a reply",
             )
         first = body.sampling(room)
-        replies = [
-            batch.submit(prompt, _seeded(first, first.seed + place)) for place in range(body.n)
-        ]
+        seeds = [(first.seed + place) % _SEEDS for place in range(body.n)]
+        replies = [batch.submit(prompt, replace(first, seed=seed)) for seed in seeds]
         return len(prompt), await asyncio.gather(*map(asyncio.wrap_future, replies))
 
     def _authorize(self, request: Request) -> None:
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode(), self._api_key.encode()):
             raise HTTPException(401, "wrong or missing API key")
-
-
-def _seeded(sampling: Sampling, seed: int) -> Sampling:
-    return replace(sampling, seed=seed % _SEEDS)
 
 
 async def _body(request: Request) -> _Body:

@@ -15,7 +15,6 @@ import socket
 import sys
 import threading
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +35,7 @@ def main() -> None:
         _die_with_parent()
     if os.getppid() != settings["parent"]:
         return
-    server = _serve(settings)
-    report = json.dumps({"url": server.listening_address}) + "\n"
+    report = json.dumps({"url": _serve(settings)}) + "\n"
     os.write(settings["report_fd"], report.encode())
     _wait_for_parent(settings["parent"])
     os._exit(0)  # no destructors: a request in flight would hold them up
@@ -60,18 +58,13 @@ def _wait_for_parent(parent: int) -> None:
             return
 
 
-@dataclass(frozen=True, slots=True)
-class _Served:
-    listening_address: str
-
-
 def without_telemetry() -> None:
     """The engine's package brings one that reports to its makers, and works as well without it."""
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
 
 
-def _serve(settings: dict[str, Any]) -> _Served:
-    """Loads the weights, then serves from threads of its own."""
+def _serve(settings: dict[str, Any]) -> str:
+    """Loads the weights, then serves from threads of its own; returns its address."""
     without_telemetry()
     _say("importing the engine")
     import uvicorn
@@ -91,7 +84,7 @@ def _serve(settings: dict[str, Any]) -> _Served:
     listener = socket.create_server(("127.0.0.1", settings["port"]))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, ws="none"))
     threading.Thread(target=server.run, args=([listener],), daemon=True).start()
-    return _Served(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 def _say(doing: str) -> None:

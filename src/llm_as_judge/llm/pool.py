@@ -89,7 +89,8 @@ class Pool:
             with output_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
         self._texts = Texts(COMMON)
-        self._database = self._opened(":memory:" if lines else "")
+        memory = sqlite3.connect(":memory:", isolation_level=None) if lines else None
+        self._database = memory or self._opened()
         with self._errors():
             if self._writable:
                 self._make_tables(folder, one_run or lines)
@@ -133,12 +134,23 @@ class Pool:
         if found is None:
             return None
         digest, packed, apart = found
-        texts = self._texts.beside(_prompt(asked)) if apart else self._texts
+        texts = self._texts
+        if apart:
+            texts = texts.beside(canonical(first_draw(to_json(asked))[0]))
         try:
-            return _outcome(key, digest, packed, texts)
+            if row_digest(key, packed) != digest:
+                raise ValueError("its digest does not fit")  # noqa: TRY301
+            outcome: Outcome = from_json(Outcome, json.loads(texts.unpacked(packed)))
         except (ValueError, TypeError, zlib.error) as error:
-            self._report(key, str(error))
+            self.damaged += 1
+            log.warning(
+                "%s: a damaged reply is not used and will be asked again: %s", self.path, error
+            )
+            if self._writable:
+                with self._writing() as database:
+                    database.execute("DELETE FROM replies WHERE key = ?", (bytes.fromhex(key),))
             return None
+        return outcome
 
     def put(self, key: str, asked: Any, outcome: Outcome) -> None:
         """Keep one outcome; the first of a key stays.
@@ -257,9 +269,7 @@ class Pool:
                 yield name, json.loads(self._texts.unpacked(value))
 
     # -------------------------------------------------------------------------------------- parts
-    def _opened(self, instead: str) -> sqlite3.Connection:
-        if instead:
-            return sqlite3.connect(instead, isolation_level=None)
+    def _opened(self) -> sqlite3.Connection:
         mode = "rwc" if self._writable else "ro"
         if not self._writable and not self.path.with_name(f"{POOL}-wal").exists():
             mode = "ro&immutable=1"  # nobody writes, and the log's index cannot be made here
@@ -324,13 +334,6 @@ class Pool:
             ),
         )
 
-    def _report(self, key: str, what: str) -> None:
-        self.damaged += 1
-        log.warning("%s: a damaged reply is not used and will be asked again: %s", self.path, what)
-        if self._writable:
-            with self._writing() as database:
-                database.execute("DELETE FROM replies WHERE key = ?", (bytes.fromhex(key),))
-
     def _take_in(self, lines: Path) -> None:
         """What a file of JSON lines holds; none where there is no such file."""
         if not lines.is_file():
@@ -380,18 +383,3 @@ def database_errors(path: Path) -> Iterator[None]:
             f"{path}: damaged, or no pool: {' '.join(str(error).split())}; move it away and fill another, or name "
             "another calls.folder"
         ) from None
-
-
-def _checked(key: str, digest: bytes, packed: bytes) -> bytes:
-    if row_digest(key, packed) != digest:
-        raise ValueError("its digest does not fit")
-    return packed
-
-
-def _outcome(key: str, digest: bytes, packed: bytes, texts: Texts) -> Outcome:
-    outcome: Outcome = from_json(Outcome, json.loads(texts.unpacked(_checked(key, digest, packed))))
-    return outcome
-
-
-def _prompt(asked: Any) -> bytes:
-    return canonical(first_draw(to_json(asked))[0])

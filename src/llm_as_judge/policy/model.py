@@ -6,17 +6,19 @@ safetensors folder beside the file, which then loads in a second.
 
 from __future__ import annotations
 
-import logging
+import ctypes
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from peft.tuners.lora import LoraLayer
 from safetensors import SafetensorError
+from torch import Tensor
 from torch.nn import Linear, Parameter
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
@@ -24,15 +26,11 @@ from transformers.utils import logging as transformers_logging
 from llm_as_judge.config import published_base
 from llm_as_judge.errors import ModelError
 from llm_as_judge.policy.adapter import AdapterSpec, new_adapter, saved_adapter
-from llm_as_judge.policy.allocator import return_freed_memory
 from llm_as_judge.policy.checkpoint import require_whole
 from llm_as_judge.policy.launched import launched
-from llm_as_judge.policy.packed_weights import packed_weights
 from llm_as_judge.policy.recompute import recompute_activations
 from llm_as_judge.policy.soundness import require_finite_weights, require_plain_weights
 from llm_as_judge.policy.unpacking import no_policy, unpack_gguf
-
-log = logging.getLogger(__name__)
 
 MODELS_OWN = "sdpa"
 """The attention that a policy is loaded with, by its name in transformers."""
@@ -139,11 +137,58 @@ class Policy:
         """Write the adapter in PEFT's format (adapter_config.json, adapter_model.safetensors)."""
         (told,) = self.model.peft_config.values()
         told.base_model_name_or_path = self.name  # PEFT would write where the weights lie here
-        told.target_modules = sorted(
-            told.target_modules
-        )  # a set's order is another in each process
+        # a set's order is another in each process
+        told.target_modules = sorted(told.target_modules)
         self.model.save_pretrained(folder, save_embedding_layers=False)
         (folder / "README.md").unlink(missing_ok=True)  # PEFT's form of a model card, not filled in
+
+
+@contextmanager
+def packed_weights(model: Any) -> Iterator[None]:
+    """Inside, linear layers in bfloat16 on a CPU read a copy in blocks; without gradient alone.
+
+    A product wants its weight in blocks, and left to itself torch lays every weight out anew for every
+    token, which takes longer than the product. The values are the same; the memory is taken once more.
+    """
+    layers = [m for m in model.modules() if type(m) is Linear and _gains(m.weight)]
+    try:
+        for layer in layers:
+            blocks = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach())  # noqa: SLF001
+            layer.forward = partial(_product, blocks, layer.bias)  # type: ignore[method-assign]
+        yield
+    finally:
+        for layer in layers:
+            layer.__dict__.pop("forward", None)
+
+
+def _gains(weight: Tensor) -> bool:
+    return (
+        weight.dtype == torch.bfloat16
+        and weight.device.type == "cpu"
+        and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+        and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())  # noqa: SLF001
+    )
+
+
+def _product(blocks: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
+    found: Tensor = torch.ops.mkldnn._linear_pointwise(x, blocks, bias, "none", [], "")  # noqa: SLF001
+    return found
+
+
+_M_MMAP_THRESHOLD, _OWN_MAPPING_BYTES = -3, 2**20
+
+
+def return_freed_memory() -> bool:
+    """Freed tensors go back to the system at once from now on; False where the C library is not glibc.
+
+    glibc raises the size above which a block is mapped by itself each time such a block is freed, up to
+    32 MiB. Most activations are then cut out of heaps that one small survivor keeps from shrinking, so a
+    training process grows with every step. A threshold that is set stays. Source: mallopt(3).
+    """
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "gnu_get_libc_version"):
+        return False
+    return bool(library.mallopt(_M_MMAP_THRESHOLD, _OWN_MAPPING_BYTES))
 
 
 def pick_device(name: str) -> torch.device:

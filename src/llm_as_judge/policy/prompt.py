@@ -17,7 +17,7 @@ import re
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -135,19 +135,17 @@ class PolicyPrompt:
     def sha256(self) -> str:
         """Of every text that a prompt may hold beside its problem and retrieved examples."""
         template = self._template
+
+        def told(every_of: Mapping[Any, tuple[Example, ...]]) -> dict[str, object]:
+            return {
+                name: [example.model_dump() for example in self._shown(every)]
+                for name, every in every_of.items()
+            }
+
         examples: dict[str, object] = {}
         if self._with_shipped:
-            examples = {
-                domain: [example.model_dump() for example in self._shown(every)]
-                for domain, every in template.examples.items()
-            }
-            examples["rotating"] = {
-                domain: {
-                    kind: [e.model_dump() for e in self._shown(every)]
-                    for kind, every in kinds.items()
-                }
-                for domain, kinds in template.rotating.items()
-            }
+            rotating = {domain: told(kinds) for domain, kinds in template.rotating.items()}
+            examples = {**told(template.examples), "rotating": rotating}
         texts = [
             *(self._system, template.user, dict(template.rules), dict(self._docs), examples),
             *(NO_BUDGET, _BUDGET_FOLLOWS, dict(_CALLS)),
@@ -164,14 +162,12 @@ class PolicyPrompt:
         Raises:
             ConfigError: rules and operators alone leave no room for the problem.
         """
-        retrieved_P = self._memory.examples(problems_P) if self._memory else None
+        memory = self._memory
+        retrieved_P = memory.examples(problems_P) if memory else [()] * len(problems_P)
+        budgets_P = budgets_P or [self.budget] * len(problems_P)
         return [
-            self._fitted(
-                problem, self._examples(problem, retrieved_P[p] if retrieved_P else ()), budget
-            )
-            for p, (problem, budget) in enumerate(
-                zip(problems_P, budgets_P or [self.budget] * len(problems_P), strict=True)
-            )
+            self._fitted(problem, self._examples(problem, retrieved), budget)
+            for problem, retrieved, budget in zip(problems_P, retrieved_P, budgets_P, strict=True)
         ]
 
     def _examples(self, problem: Problem, retrieved: tuple[Example, ...]) -> tuple[Example, ...]:
@@ -197,30 +193,42 @@ class PolicyPrompt:
     def _fitted(
         self, problem: Problem, examples: tuple[Example, ...], budget: Budget | None
     ) -> Prompt:
-        chars = min(self._problem_chars, len(problem.statement()))
-        for left in range(len(examples) + 1):
+        whole = len(problem.statement())
+        chars = min(self._problem_chars, whole)
+
+        def written(left: int, chars: int) -> Prompt | None:
+            """Without the first ``left`` examples; None: it is too long."""
             shown = examples[left:]
-            if self._fits(messages := self._messages(problem, budget, shown, chars)):
-                return self._written(messages, problem, budget, shown, left, chars)
+            messages = self._messages(problem, budget, shown, chars)
+            most = self._max_tokens
+            if self._count is not None and most is not None and self._count(messages) > most:
+                return None
+            facts = PromptFacts(
+                examples=len(shown),
+                retrieved=tuple(e.problem_id for e in shown if e.problem_id),
+                examples_dropped=left,
+                cut_characters=max(0, whole - chars),
+                budget=budget,
+            )
+            return Prompt(messages, facts)
+
+        for left in range(len(examples) + 1):
+            if (found := written(left, chars)) is not None:
+                return found
         low, high = LEAST_CHARS, chars  # greatest number of characters that fits, by halving
         while low < high:
             middle = (low + high + 1) // 2
-            if self._fits(self._messages(problem, budget, (), middle)):
+            if written(len(examples), middle) is not None:
                 low = middle
             else:
                 high = middle - 1
-        if not self._fits(messages := self._messages(problem, budget, (), low)):
-            raise ConfigError(
-                f"the prompt without examples and with {low} characters of the problem is longer "
-                f"than {self._max_tokens} tokens; raise sampling.max_prompt_tokens, lower "
-                "sampling.max_new_tokens or set sampling.prompt_style=short"
-            )
-        return self._written(messages, problem, budget, (), len(examples), low)
-
-    def _fits(self, messages: Sequence[Message]) -> bool:
-        if self._count is None or self._max_tokens is None:
-            return True
-        return self._count(messages) <= self._max_tokens
+        if (found := written(len(examples), low)) is not None:
+            return found
+        raise ConfigError(
+            f"the prompt without examples and with {low} characters of the problem is longer "
+            f"than {self._max_tokens} tokens; raise sampling.max_prompt_tokens, lower "
+            "sampling.max_new_tokens or set sampling.prompt_style=short"
+        )
 
     def _messages(
         self, problem: Problem, budget: Budget | None, examples: Sequence[Example], chars: int
@@ -240,24 +248,6 @@ class PolicyPrompt:
         word = f"{_CALLS[budget]}\n" if budget else ""
         turns.append(Message("user", word + fill(template.user, asked)))
         return turns
-
-    def _written(
-        self,
-        messages: list[Message],
-        problem: Problem,
-        budget: Budget | None,
-        shown: Sequence[Example],
-        dropped: int,
-        chars: int,
-    ) -> Prompt:
-        facts = PromptFacts(
-            examples=len(shown),
-            retrieved=tuple(e.problem_id for e in shown if e.problem_id),
-            examples_dropped=dropped,
-            cut_characters=max(0, len(problem.statement()) - chars),
-            budget=budget,
-        )
-        return Prompt(messages, facts)
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:

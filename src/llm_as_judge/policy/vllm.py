@@ -14,8 +14,10 @@ waits a bounded time; one that was started anew is given its adapters again as t
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import shutil
+import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from llm_as_judge.errors import EndpointError, ModelError
+from llm_as_judge.files import output_errors
 from llm_as_judge.llm.connection import CONNECT_S, POOL, Server, is_loopback, post_json
 from llm_as_judge.llm.refusals import ReplyError, refusal
 from llm_as_judge.policy.chat_template import completion_of, prompt_ids
@@ -38,7 +41,6 @@ from llm_as_judge.policy.vllm_wire import (
     probe_body,
     read_drawn,
 )
-from llm_as_judge.policy.weight_sync import Adapter, write_adapter
 from llm_as_judge.types import PolicyTurn, Prompt, Sample, Sampling
 
 if TYPE_CHECKING:  # speaking to a server must not wait for torch
@@ -65,6 +67,37 @@ class ServerLimits:
     """Tries of one program after the first."""
     outage_s: float = 300.0
     """How long work waits while the server cannot be connected to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """One version of the weights as the server knows it."""
+
+    name: str
+    path: Path
+    version: int
+
+
+def write_adapter(policy: Policy, folder: Path) -> Adapter:
+    """The weights as they are now, in a folder of their own whose name holds their digest.
+
+    Raises:
+        OutputError: ``folder`` cannot be written.
+    """
+    with output_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=".policy-", dir=folder))
+        try:
+            partial.chmod(0o755)
+            policy.save_adapter(partial)
+            weights = (partial / "adapter_model.safetensors").read_bytes()
+            name = f"policy-v{policy.version}-{hashlib.sha256(weights).hexdigest()[:8]}"
+            path = folder.resolve() / name
+            if not path.exists():
+                partial.replace(path)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return Adapter(name, path, policy.version)
 
 
 class VllmSampler:
@@ -132,11 +165,6 @@ class VllmSampler:
         return adapter
 
     async def _load(self, adapter: Adapter) -> None:
-        """
-        Raises:
-            ModelError: the server refuses it.
-            ReplyError: the server does not answer.
-        """
         body = {"lora_name": adapter.name, "lora_path": str(adapter.path)}
         try:
             await self._post("/load_lora_adapter", body, _LOAD_S)
@@ -170,33 +198,28 @@ class VllmSampler:
         stream, tokenizer = Stream(), self._policy.tokenizer
 
         def ended(draw: Draw, drawn: Drawn) -> None:
-            completion = completion_of(
-                tokenizer,
-                draw.prompt_ids,
-                drawn.token_ids,
-                drawn.logprobs,
-                drawn.stop,
-                adapter.version,
+            ids, logprobs = drawn.token_ids, drawn.logprobs
+            written = completion_of(
+                tokenizer, draw.prompt_ids, ids, logprobs, drawn.stop, adapter.version
             )
-            stream.put(Sample(*draw.place, completion))
+            stream.put(Sample(*draw.place, written))
 
-        draws = []
-        for p, prompt in enumerate(prompts_P):
-            ids = tuple(prompt_ids(tokenizer, prompt.messages))
-            draws += [self._draw_at(p, k, ids, sampling) for k in range(sampling.samples)]
+        ids_P = [tuple(prompt_ids(tokenizer, prompt.messages)) for prompt in prompts_P]
+        draws = [
+            Draw(
+                place=(p, k),
+                prompt_ids=ids,
+                temperature=sampling.temperature,
+                max_new_tokens=sampling.max_new_tokens,
+                seed=draw_seed(sampling.seed, p, k),
+                stop_ids=tuple(sorted(self._policy.stop_ids)),
+                vocabulary=int(self._policy.base.config.vocab_size),
+            )
+            for p, ids in enumerate(ids_P)
+            for k in range(sampling.samples)
+        ]
         stream.follow(self.draw(adapter, draws, ended))
         return stream
-
-    def _draw_at(self, p: int, k: int, ids: tuple[int, ...], sampling: Sampling) -> Draw:
-        return Draw(
-            place=(p, k),
-            prompt_ids=ids,
-            temperature=sampling.temperature,
-            max_new_tokens=sampling.max_new_tokens,
-            seed=draw_seed(sampling.seed, p, k),
-            stop_ids=tuple(sorted(self._policy.stop_ids)),
-            vocabulary=int(self._policy.base.config.vocab_size),
-        )
 
     async def draw(self, adapter: Adapter, draws: Sequence[Draw], ended: Ended) -> None:
         """Write all draws; ``ended`` hears of each as it ends.

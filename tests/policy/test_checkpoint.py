@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -34,16 +35,11 @@ def policy(tiny_weights: Path) -> Policy:
     return load_policy(tiny_weights, adapter=SPEC, device="cpu", dtype="float32", seed=1)
 
 
-def save(root: Path, step: int, policy: Policy, keep: int = 3) -> Path:
-    return save_checkpoint(
-        root,
-        step,
-        policy,
-        state={"step": step, "nested": {"a": [1, 2]}},
-        tensors=TENSORS,
-        config={"policy": {"name": "tiny"}},
-        keep=keep,
-    )
+def save(root: Path, step: int, policy: Policy, keep: int = 3, **given: Any) -> Path:
+    state = {"step": step, "nested": {"a": [1, 2]}}
+    config = {"policy": {"name": "tiny"}}
+    usual = {"state": state, "tensors": TENSORS, "config": config, "keep": keep}
+    return save_checkpoint(root, step, policy, **{**usual, **given})
 
 
 def names(root: Path) -> list[str]:
@@ -57,6 +53,8 @@ def test_what_is_saved_is_read_back(tmp_path: Path, policy: Policy) -> None:
     assert saved.state == {"step": 12, "nested": {"a": [1, 2]}}
     assert torch.equal(saved.tensors["moment"], TENSORS["moment"])
     assert yaml.safe_load((folder / "config.yaml").read_text()) == {"policy": {"name": "tiny"}}
+    suffixes = {path.suffix for path in folder.iterdir()}
+    assert suffixes <= {".json", ".safetensors", ".yaml", ".md"}  # no pickle
 
 
 def test_the_adapter_comes_back_bit_for_bit(
@@ -74,23 +72,15 @@ def test_the_adapter_comes_back_bit_for_bit(
     assert all(torch.equal(wanted[name], found[name]) for name in wanted)
 
 
-def test_nothing_in_a_checkpoint_is_a_pickle(tmp_path: Path, policy: Policy) -> None:
-    folder = save(tmp_path, 1, policy)
-    assert {path.suffix for path in folder.iterdir()} <= {".json", ".safetensors", ".yaml", ".md"}
-
-
 def test_latest_names_the_newest_and_only_keep_remain(tmp_path: Path, policy: Policy) -> None:
+    for root in (tmp_path, tmp_path / "missing"):
+        assert latest_checkpoint(root) is None
     for step in (8, 9, 10, 11):
         save(tmp_path, step, policy, keep=2)
+    assert [path.name for path in checkpoints(tmp_path)] == ["step_10", "step_11"]
     assert names(tmp_path) == [LATEST, "step_10", "step_11"]
     assert (tmp_path / LATEST).read_text() == "step_11\n"
     assert latest_checkpoint(tmp_path) == tmp_path / "step_11"
-
-
-def test_steps_are_ordered_as_numbers(tmp_path: Path, policy: Policy) -> None:
-    for step in (9, 10, 100):
-        save(tmp_path, step, policy)
-    assert [path.name for path in checkpoints(tmp_path)] == ["step_9", "step_10", "step_100"]
 
 
 def test_a_new_run_beside_an_older_longer_one_keeps_its_own_checkpoint(
@@ -110,21 +100,17 @@ def test_the_same_step_again_replaces_it(tmp_path: Path, policy: Policy) -> None
     assert not (folder / "left_over").exists()
 
 
-def test_no_checkpoint_is_none(tmp_path: Path) -> None:
-    assert latest_checkpoint(tmp_path) is None
-    assert latest_checkpoint(tmp_path / "missing") is None
-
-
 @pytest.mark.parametrize(
     "pointer", [b"step_99\n", b"", b"\n", b"\xb2\xff", b"../x", b"a\0b", b"a" * 9999], ids=repr
 )
 def test_a_stale_latest_falls_back_to_the_highest_step(
     tmp_path: Path, policy: Policy, pointer: bytes
 ) -> None:
-    save(tmp_path, 2, policy)
-    save(tmp_path, 10, policy)
+    for step in (9, 10, 100):  # as numbers, not as texts
+        save(tmp_path, step, policy)
     (tmp_path / LATEST).write_bytes(pointer)
-    assert latest_checkpoint(tmp_path) == tmp_path / "step_10"
+    assert [path.name for path in checkpoints(tmp_path)] == ["step_9", "step_10", "step_100"]
+    assert latest_checkpoint(tmp_path) == tmp_path / "step_100"
 
 
 def test_folders_that_are_no_checkpoints_are_passed_over(tmp_path: Path, policy: Policy) -> None:
@@ -152,7 +138,7 @@ def test_a_broken_checkpoint_is_a_model_error_that_names_the_folder(
 def test_a_failed_save_leaves_the_one_before_in_place(tmp_path: Path, policy: Policy) -> None:
     good = save(tmp_path, 4, policy)
     with pytest.raises(TypeError):
-        save_checkpoint(tmp_path, 5, policy, state={"bad": object()}, tensors={}, config={}, keep=1)
+        save(tmp_path, 5, policy, state={"bad": object()})
     assert names(tmp_path) == [LATEST, "step_4"]
     assert load_state(good).state == json.loads((good / "state.json").read_text())
 
@@ -164,16 +150,7 @@ def test_a_root_that_is_a_file_is_an_output_error(tmp_path: Path, policy: Policy
 
 
 def test_the_experience_buffer_lies_in_the_checkpoint(tmp_path: Path, policy: Policy) -> None:
-    target = save_checkpoint(
-        tmp_path,
-        1,
-        policy,
-        state={},
-        tensors=TENSORS,
-        config={},
-        keep=1,
-        experience={"math.jsonl": "{}\n"},
-    )
+    target = save(tmp_path, 1, policy, experience={"math.jsonl": "{}\n"})
     assert [p.name for p in (target / "experience").iterdir()] == ["math.jsonl"]
     assert (target / "experience" / "math.jsonl").read_text() == "{}\n"
     assert not (save(tmp_path, 2, policy) / "experience").exists()

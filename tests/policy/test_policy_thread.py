@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,15 @@ def policy(tiny_weights: Path) -> Policy:
     return load_policy(tiny_weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
 
 
-async def test_work_is_done_in_turns_and_the_loop_goes_on(policy: Policy) -> None:
-    on_policy, order = PolicyThread(policy.base), list[str]()
-    gate = threading.Event()
+@pytest.fixture
+def on_policy(policy: Policy) -> Iterator[PolicyThread]:
+    thread = PolicyThread(policy.base)
+    yield thread
+    thread.close()
+
+
+async def test_work_is_done_in_turns_and_the_loop_goes_on(on_policy: PolicyThread) -> None:
+    order, gate = list[str](), threading.Event()
 
     def first() -> int:
         assert gate.wait(10)
@@ -39,20 +46,20 @@ async def test_work_is_done_in_turns_and_the_loop_goes_on(policy: Policy) -> Non
     gate.set()  # by the loop, which the waiting work has not stopped
     assert list(await both) == [1, 2]
     assert order == ["first", "second"]
-    on_policy.close()
 
 
-async def test_a_turn_is_taken_by_asking_not_by_waiting(policy: Policy) -> None:
-    on_policy, order = PolicyThread(policy.base), list[str]()
+async def test_a_turn_is_taken_by_asking_not_by_waiting(on_policy: PolicyThread) -> None:
+    order = list[str]()
     first = on_policy(lambda: order.append("first"))  # as sampling is, before an update
     await on_policy(lambda: order.append("second"))
     assert order == ["first", "second"]
     await first
-    on_policy.close()
 
 
-async def test_work_whose_turn_has_not_come_is_given_up_without_a_harm(policy: Policy) -> None:
-    on_policy, gate, done = PolicyThread(policy.base), threading.Event(), list[str]()
+async def test_work_whose_turn_has_not_come_is_given_up_without_a_harm(
+    on_policy: PolicyThread,
+) -> None:
+    gate, done = threading.Event(), list[str]()
 
     def first() -> None:
         assert gate.wait(10)
@@ -68,11 +75,10 @@ async def test_work_whose_turn_has_not_come_is_given_up_without_a_harm(policy: P
     await running
     await on_policy(lambda: done.append("last"))
     assert done == ["first", "last"]
-    on_policy.close()
 
 
-async def test_busy_time_is_that_of_the_work_also_while_it_goes_on(policy: Policy) -> None:
-    on_policy, begun, gate = PolicyThread(policy.base), threading.Event(), threading.Event()
+async def test_busy_time_is_that_of_the_work_also_while_it_goes_on(on_policy: PolicyThread) -> None:
+    begun, gate = threading.Event(), threading.Event()
     assert on_policy.busy_s == 0
 
     def work() -> None:
@@ -88,11 +94,9 @@ async def test_busy_time_is_that_of_the_work_also_while_it_goes_on(policy: Polic
     assert 0 < meanwhile < ended
     await asyncio.sleep(0)
     assert on_policy.busy_s == ended
-    on_policy.close()
 
 
-async def test_an_error_of_the_work_is_the_callers(policy: Policy) -> None:
-    on_policy = PolicyThread(policy.base)
+async def test_an_error_of_the_work_is_the_callers(on_policy: PolicyThread) -> None:
 
     def broken() -> None:
         raise ValueError("mine")
@@ -100,14 +104,13 @@ async def test_an_error_of_the_work_is_the_callers(policy: Policy) -> None:
     with pytest.raises(ValueError, match="mine"):
         await on_policy(broken)
     assert await on_policy(lambda: 3) == 3
-    on_policy.close()
 
 
 @pytest.mark.parametrize("learning", [False, True], ids=["sampling", "learning"])
 async def test_a_cancelled_caller_ends_the_work_at_the_next_layer(
-    policy: Policy, learning: bool
+    policy: Policy, on_policy: PolicyThread, learning: bool
 ) -> None:
-    on_policy, begun, passes = PolicyThread(policy.base), threading.Event(), list[int]()
+    begun, passes = threading.Event(), list[int]()
     ids = torch.tensor([[5, 6, 7]])
 
     def endless() -> None:
@@ -126,12 +129,13 @@ async def test_a_cancelled_caller_ends_the_work_at_the_next_layer(
     done = len(passes)
     assert done < 100_000  # not after all passes, which take an hour
     assert await on_policy(lambda: len(passes)) == done  # ended, and usable again
-    on_policy.close()
 
 
-async def test_a_caller_cancelled_twice_leaves_no_exception_behind(policy: Policy) -> None:
+async def test_a_caller_cancelled_twice_leaves_no_exception_behind(
+    policy: Policy, on_policy: PolicyThread
+) -> None:
     """As two signals do: the second comes while the first waits for the work to end."""
-    on_policy, begun, go_on = PolicyThread(policy.base), threading.Event(), threading.Event()
+    begun, go_on = threading.Event(), threading.Event()
     unseen: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unseen.append(context))
 
@@ -151,12 +155,11 @@ async def test_a_caller_cancelled_twice_leaves_no_exception_behind(policy: Polic
     del task
     gc.collect()
     assert unseen == []
-    on_policy.close()
 
 
-async def test_a_backward_pass_is_ended_too(policy: Policy) -> None:
+async def test_a_backward_pass_is_ended_too(policy: Policy, on_policy: PolicyThread) -> None:
     """The stop comes between forward and backward: no further forward pass would notice it."""
-    on_policy, forward_done, go_on = PolicyThread(policy.base), threading.Event(), threading.Event()
+    forward_done, go_on = threading.Event(), threading.Event()
     reached: list[str] = []
 
     def one_update() -> None:
@@ -174,4 +177,3 @@ async def test_a_backward_pass_is_ended_too(policy: Policy) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert reached == []
-    on_policy.close()

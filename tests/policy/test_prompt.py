@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -27,6 +27,12 @@ examples:
   math:
     - {problem: "1 + 1?", program: "return {x}"}
 """
+
+
+def templated(folder: Path, text: str = TEMPLATE, **options: Any) -> PolicyPrompt:
+    """The prompt of a template of our own."""
+    (folder / "body.yaml").write_text(text)
+    return PolicyPrompt(folder, "body", DOCS, **options)
 
 
 def messages(prompt: PolicyPrompt, problem: Problem) -> Sequence[Message]:
@@ -51,10 +57,6 @@ def test_an_unknown_placeholder_is_named_with_the_known_ones() -> None:
         fill("<<probelm>>", {"problem": "p", "domain": "d"})
 
 
-def test_a_short_text_is_not_cut() -> None:
-    assert shorten("x" * 9, 9) == "x" * 9
-
-
 def test_a_cut_is_marked_and_keeps_beginning_and_end() -> None:
     # 9 of 20 kept: a third in front, the rest behind
     assert shorten("abc" + "-" * 11 + "uvwxyz", 9) == "abc [... 11 characters left out ...] uvwxyz"
@@ -72,9 +74,9 @@ def test_a_cut_text_is_limit_characters_and_the_mark(text: str, limit: int) -> N
 
 
 def test_messages_are_rules_then_examples_then_the_problem(tmp_path: Path) -> None:
-    (tmp_path / "body.yaml").write_text(TEMPLATE)
-    prompt = PolicyPrompt(tmp_path, "body", DOCS, problem_chars=600)
-    found = messages(prompt, Problem("g/1", "g", "math", "what is {x} in <<operators>>?"))
+    found = messages(
+        templated(tmp_path), Problem("g/1", "g", "math", "what is {x} in <<operators>>?")
+    )
     assert [(m.role, m.content) for m in found] == [
         ("system", "S operators of math"),
         ("user", "U math: 1 + 1?"),
@@ -84,20 +86,11 @@ def test_messages_are_rules_then_examples_then_the_problem(tmp_path: Path) -> No
 
 
 def test_each_domain_has_rules_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "body.yaml").write_text(
-        "system: 'rules: <<rules>>'\nuser: u\nrules: {math: count, qa: <<operators>>}"
+    prompt = templated(
+        tmp_path, "system: 'rules: <<rules>>'\nuser: u\nrules: {math: count, qa: <<operators>>}"
     )
-    prompt = PolicyPrompt(tmp_path, "body", DOCS)
     told = [messages(prompt, Problem("g/1", "g", domain, "?"))[0].content for domain in DOMAINS]
     assert told == ["rules: count", "rules: <<operators>>", "rules: "]
-
-
-def test_rules_without_a_place_for_them_are_a_config_error(tmp_path: Path) -> None:
-    (tmp_path / "body.yaml").write_text("system: s\nuser: u\nrules: {math: count}")
-    with pytest.raises(
-        ConfigError, match=r"body\.yaml: there are rules by domain, but no <<rules>>"
-    ):
-        PolicyPrompt(tmp_path, "body", DOCS)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -115,16 +108,14 @@ def test_shipped_rules_speak_of_operators_that_the_domain_has(
 
 
 def test_only_the_problem_differs_between_prompts_of_a_domain(tmp_path: Path) -> None:
-    (tmp_path / "body.yaml").write_text(TEMPLATE)
-    prompt = PolicyPrompt(tmp_path, "body", DOCS)
+    prompt = templated(tmp_path)
     one, two = (messages(prompt, Problem("g/1", "g", "math", text)) for text in ("a", "b"))
     assert one[:-1] == two[:-1]
     assert one[-1] != two[-1]
 
 
 def test_a_long_problem_is_cut_with_a_mark(tmp_path: Path) -> None:
-    (tmp_path / "body.yaml").write_text(TEMPLATE)
-    prompt = PolicyPrompt(tmp_path, "body", DOCS, problem_chars=100)
+    prompt = templated(tmp_path, problem_chars=100)
     last = messages(prompt, Problem("g/1", "g", "qa", "q" * 250))[-1].content
     assert "[... 150 characters left out ...]" in last
 
@@ -157,23 +148,20 @@ def shown_programs(messages: Sequence[Message]) -> list[str]:
 def test_retrieved_examples_take_places_from_the_back(
     tmp_path: Path, retrieved: tuple[str, ...], shown: list[str]
 ) -> None:
-    (tmp_path / "body.yaml").write_text(
+    prompt = templated(
+        tmp_path,
         "system: s\nuser: <<problem>>\nexamples: {math: [{problem: p, program: shipped 1}, "
-        "{problem: q, program: shipped 2}]}"
+        "{problem: q, program: shipped 2}]}",
+        memory=Source(*retrieved),
     )
-    prompt = PolicyPrompt(tmp_path, "body", DOCS, memory=Source(*retrieved))
     written = prompt.write([Problem("g/1", "g", "math", "p?")])[0]
     assert shown_programs(written.messages) == shown
     assert written.facts == PromptFacts(2, retrieved)
 
 
 def test_the_shipped_examples_can_be_left_out(tmp_path: Path) -> None:
-    (tmp_path / "body.yaml").write_text(TEMPLATE)
-    prompt = PolicyPrompt(tmp_path, "body", DOCS, examples=False)
-    assert [m.role for m in messages(prompt, Problem("g/1", "g", "math", "p"))] == [
-        "system",
-        "user",
-    ]
+    found = messages(templated(tmp_path, examples=False), Problem("g/1", "g", "math", "p"))
+    assert [m.role for m in found] == ["system", "user"]
 
 
 def characters(messages: Sequence[Message]) -> int:
@@ -181,11 +169,8 @@ def characters(messages: Sequence[Message]) -> int:
 
 
 def limited(tmp_path: Path, most: int) -> PolicyPrompt:
-    (tmp_path / "body.yaml").write_text("system: system\nuser: <<problem>>\n")
-    source = Source("far", "near")
-    return PolicyPrompt(
-        tmp_path, "body", DOCS, memory=source, count_tokens=characters, max_tokens=most
-    )
+    text, memory = "system: system\nuser: <<problem>>\n", Source("far", "near")
+    return templated(tmp_path, text, memory=memory, count_tokens=characters, max_tokens=most)
 
 
 # system 6, "as far" 6, far's program 17, "as near" 7, near's 18 characters
@@ -210,39 +195,43 @@ def test_examples_leave_from_the_front_and_the_problem_is_cut_last(
     assert ("characters left out" in written.messages[-1].content) == bool(facts.cut_characters)
 
 
-def test_rules_that_leave_no_room_for_the_problem_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"longer than 60 tokens; raise sampling\.max_prompt"):
-        messages(limited(tmp_path, 60), Problem("g/1", "g", "math", "q" * 100))
-
-
-def test_a_short_problem_is_never_cut(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="longer than 8 tokens"):
-        messages(limited(tmp_path, 8), Problem("g/1", "g", "math", "2 + 2?"))
-
-
-def test_a_missing_template_is_a_config_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"body\.yaml: no such prompt template"):
-        PolicyPrompt(tmp_path, "body", DOCS)
-
-
-@pytest.mark.parametrize("text", ["system: s", "system: [", "system: s\nuser: u\nusr: u"], ids=repr)
-def test_a_broken_template_is_a_config_error_that_names_the_file(tmp_path: Path, text: str) -> None:
-    (tmp_path / "body.yaml").write_text(text)
-    with pytest.raises(ConfigError, match=r"body\.yaml: "):
-        PolicyPrompt(tmp_path, "body", DOCS)
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("form", ["class", "body"])
-def test_every_shipped_example_is_strictly_valid(
-    form: Literal["class", "body"], domain: Domain
+@pytest.mark.parametrize(
+    ("most", "problem", "said"),
+    [
+        (60, "q" * 100, r"longer than 60 tokens; raise sampling\.max_prompt"),
+        (8, "2 + 2?", "longer than 8 tokens"),  # a short problem is never cut
+    ],
+)
+def test_rules_that_leave_no_room_for_the_problem_are_an_error(
+    tmp_path: Path, most: int, problem: str, said: str
 ) -> None:
-    turns = messages(PolicyPrompt(SHIPPED, form, DOCS), Problem("g/1", "g", domain, "?"))
-    shown = [turn.content for turn in turns if turn.role == "assistant"]
-    assert shown
-    for text in shown:
-        program = parse_program(text, domain, form)
-        assert program.strictly_valid, (text, program.diagnostics, program.repairs)
+    with pytest.raises(ConfigError, match=said):
+        messages(limited(tmp_path, most), Problem("g/1", "g", "math", problem))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (
+            "system: s\nuser: u\nrules: {math: count}",
+            {},
+            "there are rules by domain, but no <<rules",
+        ),
+        (None, {}, "no such prompt template"),
+        ("system: s", {}, ""),
+        ("system: [", {}, ""),
+        ("system: s\nuser: u\nusr: u", {}, ""),
+        ("system: s\nuser: u", {"brief": True}, r"no text `brief`, which sampling\.prompt"),
+    ],
+    ids=["no place for rules", "missing", "half", "no YAML", "unknown key", "no brief text"],
+)
+def test_a_template_that_cannot_be_used_is_a_config_error_that_names_the_file(
+    tmp_path: Path, text: str | None, options: dict[str, Any], said: str
+) -> None:
+    if text is not None:
+        (tmp_path / "body.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=rf"body\.yaml: {said}"):
+        PolicyPrompt(tmp_path, "body", DOCS, **options)
 
 
 def test_what_stands_before_the_problem_is_equal_at_all_budgets(tmp_path: Path) -> None:
@@ -258,22 +247,15 @@ def test_what_stands_before_the_problem_is_equal_at_all_budgets(tmp_path: Path) 
 
 
 def test_the_brief_text_stands_alone_but_for_what_was_retrieved(tmp_path: Path) -> None:
-    (tmp_path / "body.yaml").write_text(
+    text = (
         "system: long\nbrief: short <<operators>>\nuser: <<problem>>\n"
         "examples: {math: [{problem: p, program: shown}]}\n"
     )
     asked = Problem("g/1", "g", "math", "?")
-    brief = messages(PolicyPrompt(tmp_path, "body", DOCS, brief=True), asked)
+    brief = messages(templated(tmp_path, text, brief=True), asked)
     assert [turn.content for turn in brief] == [f"short {DOCS['math']}", "?"]
-    memory = Source("kept")
-    kept = messages(PolicyPrompt(tmp_path, "body", DOCS, brief=True, memory=memory), asked)
+    kept = messages(templated(tmp_path, text, brief=True, memory=Source("kept")), asked)
     assert [turn.content for turn in kept][1:] == ["as kept", "```python\nkept\n```", "?"]
-
-
-def test_a_template_without_the_brief_text_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "body.yaml").write_text("system: long\nuser: <<problem>>\n")
-    with pytest.raises(ConfigError, match=r"body\.yaml: no text `brief`, which sampling\.prompt"):
-        PolicyPrompt(tmp_path, "body", DOCS, brief=True)
 
 
 # --------------------------------------------------------------------------- examples that rotate
@@ -292,8 +274,7 @@ rotating:
 def rotated(
     tmp_path: Path, count: int, seed: int = 0, hidden: Sequence[str] = ()
 ) -> list[list[str]]:
-    (tmp_path / "body.yaml").write_text(ROTATING)
-    prompt = PolicyPrompt(tmp_path, "body", DOCS, seed=seed, hidden=hidden)
+    prompt = templated(tmp_path, ROTATING, seed=seed, hidden=hidden)
     problems = [Problem(f"g/{n}", "g", "math", "p?") for n in range(count)]
     return [shown_programs(written.messages) for written in prompt.write(problems)]
 
@@ -321,18 +302,19 @@ def test_no_example_calls_an_operator_that_is_not_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("form", ["class", "body"])
-def test_shipped_examples_branch_and_loop_with_the_operators_of_the_host(
+def test_shipped_examples_are_strictly_valid_branch_and_loop_with_the_operators_of_the_host(
     form: Literal["class", "body"], domain: Domain
 ) -> None:
     prompt = PolicyPrompt(SHIPPED, form, DOCS)
     seen: set[str] = set()
     for n in range(60):
         turns = messages(prompt, Problem(f"g/{n}", "g", domain, "?"))
-        programs = [extract(turn.content) for turn in turns if turn.role == "assistant"]
+        programs = [turn.content for turn in turns if turn.role == "assistant"]
         assert len(programs) == 3
         seen.update(programs)
-    for program in seen:
-        assert parse_program(program, domain, form).strictly_valid
+    for text in seen:
+        parsed, program = parse_program(text, domain, form), extract(text)
+        assert parsed.strictly_valid, (text, parsed.diagnostics, parsed.repairs)
         assert len(program) < (1300 if form == "class" else 520)
     body = "\n".join(seen)
     assert "    return" in body

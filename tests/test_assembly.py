@@ -81,7 +81,7 @@ def test_the_prompt_of_signatures_names_each_operator_once_and_shows_nothing_els
     config = load_config(overrides=[*OVERRIDES, *style])
     (found,) = policy_prompt(config).write([Problem("t/t/1", "gsm8k", domain, "?")])
     system, asked = (message.content for message in found.messages)
-    shown = [one for one in registry().values() if not one.wants_stop_table]
+    shown = [one for one in registry().values() if not one.operator.wants_stop_table]
     entries = [one for one in shown if domain in one.description.domains]
     for entry in entries:
         assert system.count(f"{entry.call_name}(") == 1

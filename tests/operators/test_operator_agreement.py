@@ -39,21 +39,24 @@ def block(number: int) -> str:
 
 
 # ------------------------------------------------------------------------------------------- vote
-async def test_the_vote_is_by_value_and_gives_the_first_of_its_class() -> None:
-    said: list[Json] = ["20", "$18", "18.0", "18 eggs", "20"]
-    assert await graded("Vote", said) == {"answer": "$18", "share": 0.6}
+@pytest.mark.parametrize(
+    ("said", "answer", "share"),
+    [
+        (["20", "$18", "18.0", "18 eggs", "20"], "$18", 0.6),
+        (["7", "8", "8.0", "7.0"], "7", 0.5),
+        (["8", "7", "7.0", "8.0"], "8", 0.5),
+        (["", " ", None, "7"], "7", 1.0),
+    ],
+)
+async def test_the_vote_is_by_value_and_gives_the_first_drawn(
+    said: list[Json], answer: str, share: float
+) -> None:
+    assert await graded("Vote", said) == {"answer": answer, "share": share}
 
 
-async def test_of_equally_many_votes_the_first_drawn_wins() -> None:
-    assert await graded("Vote", ["7", "8", "8.0", "7.0"]) == {"answer": "7", "share": 0.5}
-    assert await graded("Vote", ["8", "7", "7.0", "8.0"]) == {"answer": "8", "share": 0.5}
-
-
-async def test_empty_solutions_do_not_vote_unless_all_are_empty() -> None:
-    assert await graded("Vote", ["", " ", None, "7"]) == {"answer": "7", "share": 1.0}
-    result, call = await called("Vote", lambda _: "x", solutions=["", " "])
-    assert (result, call.error) == ({"answer": "", "share": 0.0}, "no solution to choose from")
-    result, call = await called("Vote", lambda _: "x", solutions=[])
+@pytest.mark.parametrize("solutions", [["", " "], []])
+async def test_where_all_solutions_are_empty_there_is_no_vote(solutions: list[Json]) -> None:
+    result, call = await called("Vote", lambda _: "x", solutions=solutions)
     assert (result, call.error) == ({"answer": "", "share": 0.0}, "no solution to choose from")
 
 
@@ -224,32 +227,26 @@ async def test_where_no_tests_are_shown_equal_code_agrees() -> None:
 
 # ----------------------------------------------------------------------------------- until_passed
 @pytest.mark.parametrize(
-    ("reports", "most", "wanted", "calls"),
+    ("replies", "reports", "most", "wanted"),
     [
-        ([PASSES], 3, (1, True), 1),
-        ([FAILS, PASSES], 3, (2, True), 2),
-        ([WORSE, FAILS, WORSE], 3, (2, False), 3),
-        ([FAILS, FAILS], 2, (1, False), 2),
-        ([FAILS] * 16, 16, (1, False), 16),
+        ([1], [PASSES], 3, (1, True)),
+        ([1, 2], [FAILS, PASSES], 3, (2, True)),
+        ([1, 2, 3], [WORSE, FAILS, WORSE], 3, (2, False)),
+        ([1, 2], [FAILS, FAILS], 2, (1, False)),
+        ([*range(1, 17)], [FAILS] * 16, 16, (1, False)),
+        (["", "I cannot.", 3], [PASSES], 3, (3, True)),
     ],
 )
 async def test_code_is_written_until_it_passes(
-    reports: list[TestReport], most: int, wanted: tuple[int, bool], calls: int
+    replies: list[int | str], reports: list[TestReport], most: int, wanted: tuple[int, bool]
 ) -> None:
+    said = [block(reply) if isinstance(reply, int) else reply for reply in replies]
     serve, chat = service(
-        lambda request: block(request.draw + 1), problem=CODE, sandbox=FakeSandbox(reports=reports)
+        lambda request: said[request.draw], problem=CODE, sandbox=FakeSandbox(reports=reports)
     )
     result = await serve("UntilPassed", ["p", "add", most], {})
     assert result == {"solution": code(wanted[0]), "passed": wanted[1]}
-    assert [request.draw for request in chat.requests] == list(range(calls))
-
-
-async def test_a_reply_without_code_is_one_try() -> None:
-    replies = ["", "I cannot.", block(3)]
-    serve, _ = service(
-        lambda request: replies[request.draw], problem=CODE, sandbox=FakeSandbox(reports=[PASSES])
-    )
-    assert await serve("UntilPassed", ["p", "add"], {}) == {"solution": code(3), "passed": True}
+    assert [request.draw for request in chat.requests] == list(range(len(replies)))
 
 
 async def test_without_visible_tests_the_first_code_is_taken_and_has_not_passed() -> None:

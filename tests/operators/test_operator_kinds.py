@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from operator_fakes import CODE, MATH, FakeSandbox, called, service
 
@@ -35,12 +37,6 @@ async def test_answer_is_read_in_the_forms_that_models_use(reply: str, answer: s
     assert call.error == ""
 
 
-async def test_a_reply_without_answer_is_an_error_that_keeps_the_thought() -> None:
-    result, call = await called("AnswerGenerate", lambda _: "Thought: add.\nAnswer:", input="p")
-    assert result == {"thought": "add.", "answer": ""}
-    assert call.error == "no answer in the reply"
-
-
 # --------------------------------------------------------------------------------------- Review
 @pytest.mark.parametrize(
     ("reply", "verdict"),
@@ -58,12 +54,6 @@ async def test_review_result_is_a_boolean(reply: str, verdict: bool) -> None:
     result, _ = await called("Review", lambda _: reply, problem="p", solution="s")
     assert result["review_result"] is verdict
     assert result["feedback"]
-
-
-async def test_a_review_without_verdict_is_false_and_an_error() -> None:
-    result, call = await called("Review", lambda _: "Hm.", problem="p", solution="s")
-    assert result["review_result"] is False
-    assert "neither true nor false" in call.error
 
 
 # ------------------------------------------------------------------------------------ ensembles
@@ -89,24 +79,19 @@ async def test_a_vote_that_names_no_solution_is_an_error(reply: str) -> None:
 
 
 @pytest.mark.parametrize("operator", ["ScEnsemble", "MdEnsemble"])
-async def test_agreement_needs_no_vote(operator: str) -> None:
-    result, call = await called(operator, [], solutions=["18", " 18 ", ""], problem="p")
-    assert list(result.values()) == ["18"]
-    assert call.llm_calls == 0
-
-
-@pytest.mark.parametrize("operator", ["ScEnsemble", "MdEnsemble"])
-@pytest.mark.parametrize("solutions", [[], ["", " "]])
-async def test_nothing_to_choose_from_is_an_error(operator: str, solutions: list[Json]) -> None:
+@pytest.mark.parametrize(
+    ("solutions", "chosen", "error"),
+    [
+        (["18", " 18 ", ""], "18", ""),
+        ([], "", "no solution to choose from"),
+        (["", " "], "", "no solution to choose from"),
+    ],
+)
+async def test_agreement_needs_no_vote(
+    operator: str, solutions: list[Json], chosen: str, error: str
+) -> None:
     result, call = await called(operator, [], solutions=solutions, problem="p")
-    assert list(result.values()) == [""]
-    assert call.error == "no solution to choose from"
-
-
-async def test_thirty_options_have_letters_of_their_own() -> None:
-    options: list[Json] = [f"option {i}" for i in range(30)]
-    result, _ = await called("ScEnsemble", lambda _: "AD", solutions=options, problem="p")
-    assert result == {"response": "option 29"}
+    assert (list(result.values()), call.error, call.llm_calls) == ([chosen], error, 0)
 
 
 async def test_equal_solutions_are_shown_once_with_their_number() -> None:
@@ -137,25 +122,42 @@ async def test_votes_that_cannot_be_read_do_not_count() -> None:
     assert call.notes == ("4 votes could not be read",)
 
 
-async def test_no_readable_vote_is_an_error() -> None:
-    result, call = await called("MdEnsemble", lambda _: "?", solutions=["1", "2"], problem="p")
-    assert result == {"solution": ""}
-    assert call.error == "none of 5 votes names a solution"
+PLUS = "def plus(a, b):\n    return a + b"
+PAIR: dict[str, Any] = {"solutions": ["1", "2"], "problem": "p"}
+FUNCTION: dict[str, Any] = {"problem": "p", "entry_point": "add", "instruction": ""}
+
+
+@pytest.mark.parametrize(
+    ("operator", "reply", "arguments", "result", "said"),
+    [
+        ("AnswerGenerate", "Thought: add.\nAnswer:", {"input": "p"},
+         {"thought": "add.", "answer": ""}, "no answer in the reply"),
+        ("Review", "Hm.", {"problem": "p", "solution": "s"},
+         {"review_result": False, "feedback": ""}, "the review says neither true nor false"),
+        ("MdEnsemble", "?", PAIR, {"solution": ""}, "none of 5 votes names a solution"),
+        ("ScEnsemble", "AD", {**PAIR, "solutions": [f"option {i}" for i in range(30)]},
+         {"response": "option 29"}, ""),
+        ("CustomCodeGenerate", f"```python\n{PLUS}\n```", FUNCTION, {"response": PLUS},
+         "no function add in the code, found plus"),
+        ("CustomCodeGenerate", "```sh\npip install x\n```\n```python\ndef add(a, b): pass\n```",
+         FUNCTION, {"response": "def add(a, b): pass"}, ""),
+    ],
+)  # fmt: skip
+async def test_what_an_operator_makes_of_a_reply_and_says_of_it(
+    operator: str, reply: str, arguments: dict[str, Any], result: dict[str, Json], said: str
+) -> None:
+    made, call = await called(operator, lambda _: reply, **arguments)
+    assert made == result
+    assert call.error + "".join(call.notes) == said
 
 
 # ------------------------------------------------------------------------------------ Programmer
-async def test_programmer_runs_what_it_wrote() -> None:
+@pytest.mark.parametrize("reply", [SOLVE, "def solve():\n    return 18"], ids=["block", "bare"])
+async def test_programmer_runs_what_it_wrote(reply: str) -> None:
     sandbox = FakeSandbox([SandboxResult("ok", "18")])
-    result, call = await called("Programmer", lambda _: SOLVE, sandbox=sandbox, problem="p")
+    result, call = await called("Programmer", lambda _: reply, sandbox=sandbox, problem="p")
     assert result == {"code": "def solve():\n    return 18", "output": "18"}
     assert (call.llm_calls, call.error) == (1, "")
-
-
-async def test_programmer_takes_code_without_a_fence() -> None:
-    sandbox = FakeSandbox([SandboxResult("ok", "18")])
-    reply = "def solve():\n    return 18"
-    result, _ = await called("Programmer", lambda _: reply, sandbox=sandbox, problem="p")
-    assert result["output"] == "18"
 
 
 async def test_programmer_mends_with_the_error_and_stops_after_three() -> None:
@@ -169,20 +171,24 @@ async def test_programmer_mends_with_the_error_and_stops_after_three() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "told"),
+    ("code", "first", "told"),
     [
-        (SandboxResult("timeout", error="ran longer than 10 s"), "longer than 10 s"),
-        (SandboxResult("ok", None), "returned None"),
-        (SandboxResult("ok", " "), "empty text"),
-        (SandboxResult("died"), "died"),
+        (SOLVE, SandboxResult("timeout", error="ran longer than 10 s"), "longer than 10 s"),
+        (SOLVE, SandboxResult("ok", None), "returned None"),
+        (SOLVE, SandboxResult("ok", " "), "empty text"),
+        (SOLVE, SandboxResult("died"), "died"),
+        ("```python\nx = 18\n```", SandboxResult("ok"),
+         "the source defines no function 'solve' and prints nothing"),
     ],
-)
-async def test_programmer_tells_the_model_what_went_wrong(first: SandboxResult, told: str) -> None:
-    serve, chat = service(lambda _: SOLVE, sandbox=FakeSandbox([first, SandboxResult("ok", "1")]))
-    assert await serve("Programmer", ["p"], {}) == {
-        "code": "def solve():\n    return 18",
-        "output": "1",
-    }
+)  # fmt: skip
+async def test_programmer_tells_the_model_what_went_wrong(
+    code: str, first: SandboxResult, told: str
+) -> None:
+    replies = iter([code, SOLVE])
+    sandbox = FakeSandbox([first, SandboxResult("ok", "1")])
+    serve, chat = service(lambda _: next(replies), sandbox=sandbox)
+    result = await serve("Programmer", ["p"], {})
+    assert result == {"code": "def solve():\n    return 18", "output": "1"}
     assert told in chat.requests[1].messages[0].content
 
 
@@ -214,37 +220,7 @@ async def test_programmer_calls_a_solve_of_its_own(code: str) -> None:
     assert (result["output"], sandbox.called) == ("18", ["solve"])
 
 
-async def test_programmer_has_a_silent_script_mended() -> None:
-    sandbox = FakeSandbox([SandboxResult("ok"), SandboxResult("ok", "18")])
-    serve, chat = service(
-        lambda r: "```python\nx = 18\n```" if len(sandbox.sources) < 1 else SOLVE, sandbox=sandbox
-    )
-    assert await serve("Programmer", ["p"], {}) == {
-        "code": "def solve():\n    return 18",
-        "output": "18",
-    }
-    told = chat.requests[1].messages[0].content
-    assert "the source defines no function 'solve' and prints nothing" in told
-
-
 # ------------------------------------------------------------------------------------------ code
-async def test_code_of_another_name_is_kept_and_noted() -> None:
-    reply = "```python\ndef plus(a, b):\n    return a + b\n```"
-    result, call = await called(
-        "CustomCodeGenerate", lambda _: reply, problem="p", entry_point="add", instruction=""
-    )
-    assert result["response"] == "def plus(a, b):\n    return a + b"
-    assert call.notes == ("no function add in the code, found plus",)
-
-
-async def test_a_python_block_goes_before_other_blocks() -> None:
-    reply = "```sh\npip install x\n```\n```python\ndef add(a, b):\n    return a + b\n```"
-    result, _ = await called(
-        "CustomCodeGenerate", lambda _: reply, problem="p", entry_point="add", instruction=""
-    )
-    assert str(result["response"]).startswith("def add")
-
-
 async def test_without_visible_tests_nothing_has_passed() -> None:
     sandbox = FakeSandbox()
     result, call = await _test_call([], sandbox, MATH)

@@ -2,46 +2,41 @@ from __future__ import annotations
 
 import pytest
 
-from llm_as_judge.types import RunLimits, Sandbox
+from llm_as_judge.types import Json, RunLimits, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 QUICK = RunLimits(wall_s=10.0, cpu_s=5.0)
 
 
-async def test_value_is_the_text_of_what_the_function_returns(sandbox: Sandbox) -> None:
-    source = "def solve(a, b=1):\n    print('working')\n    return a * b"
-    result = await sandbox.run_function(source, "solve", [6, 7], QUICK)
-    assert (result.status, result.value, result.output) == ("ok", "42", "working\n")
+@pytest.mark.parametrize(
+    ("source", "function", "arguments", "ending", "output"),
+    [
+        ("def f(a, b=1):\n    print('working')\n    return a * b", "f", [6, 7],
+         ("ok", "42", ""), "working\n"),
+        ("x = 6\nif __name__ == '__main__':\n    print(x * 7)", None, [], ("ok", None, ""), "42\n"),
+        ("def f(): pass", "f", [], ("ok", None, ""), ""),
+        ("def other(): pass", "f", [],
+         ("error", None, "NameError: the source defines no function 'f'"), ""),
+        ("def f():\n    return [][1]", "f", [],
+         ("error", None, "IndexError: list index out of range (line 2)"), ""),
+        ("x = 1\ny = (", "f", [],
+         ("error", None, "SyntaxError: '(' was never closed (<program>, line 2) (line 2)"), ""),
+    ],
+    ids=["value", "script", "none", "no function", "error", "no Python"],
+)  # fmt: skip
+async def test_a_function_or_a_script_ends_in_a_value_or_one_line(
+    sandbox: Sandbox,
+    source: str,
+    function: str | None,
+    arguments: list[Json],
+    ending: tuple[str, Json, str],
+    output: str,
+) -> None:
+    result = await sandbox.run_function(source, function, arguments, QUICK)
+    assert (result.status, result.value, result.error) == ending
+    assert result.output == output
     assert result.seconds > 0
-
-
-async def test_source_without_a_function_runs_as_a_script(sandbox: Sandbox) -> None:
-    source = "x = 6\nif __name__ == '__main__':\n    print(x * 7)"
-    result = await sandbox.run_function(source, None, [], QUICK)
-    assert (result.status, result.value, result.output) == ("ok", None, "42\n")
-
-
-async def test_none_is_not_the_text_none(sandbox: Sandbox) -> None:
-    result = await sandbox.run_function("def solve(): pass", "solve", [], QUICK)
-    assert (result.status, result.value) == ("ok", None)
-
-
-async def test_missing_function_is_named(sandbox: Sandbox) -> None:
-    result = await sandbox.run_function("def other(): pass", "solve", [], QUICK)
-    assert result.status == "error"
-    assert "'solve'" in result.error
-
-
-async def test_error_names_the_line_of_the_program(sandbox: Sandbox) -> None:
-    result = await sandbox.run_function("def solve():\n    return [][1]", "solve", [], QUICK)
-    assert result.error == "IndexError: list index out of range (line 2)"
-
-
-async def test_syntax_error_names_its_line(sandbox: Sandbox) -> None:
-    result = await sandbox.run_function("x = 1\ny = (", "solve", [], QUICK)
-    assert result.error.startswith("SyntaxError")
-    assert result.error.endswith("(line 2)")
 
 
 async def test_output_is_text_even_when_it_is_not(sandbox: Sandbox) -> None:

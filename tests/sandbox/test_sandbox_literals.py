@@ -78,17 +78,23 @@ def test_no_message_does_more_than_fail(form: Any) -> None:
         decode(form, lambda _: "foreign")
 
 
-@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, -0.0])
-def test_special_floats_cross(value: float) -> None:
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(math.inf, -math.inf, math.nan, -0.0, 10**4000, -(10**4000), range(2, 9, 3)),
+        *(decimal.Decimal("1.10"), fractions.Fraction(10**400, 3), bytearray(b"a")),
+        dt.datetime(2020, 1, 2, 3, tzinfo=dt.timezone.utc),
+        [int, str, ValueError],
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_values_of_every_size_and_kind_cross(value: Any) -> None:
     assert repr(crossed(value)) == repr(value)
 
 
-def test_types_and_ranges_and_views_cross() -> None:
-    assert crossed([int, str, ValueError]) == [int, str, ValueError]
-    assert crossed(range(2, 9, 3)) == range(2, 9, 3)
+def test_views_iterators_and_matches_cross() -> None:
     assert crossed({1: 2}.keys()) == {1}
     assert list(crossed({1: 2}.values())) == [2]
-    assert crossed(bytearray(b"a")) == bytearray(b"a")
     assert list(crossed(x for x in "ab")) == ["a", "b"]
     assert crossed(re.match("a", "a"))
     assert crossed(re.match("a", "a")) != re.match("a", "a")
@@ -162,11 +168,3 @@ def test_what_has_no_end_does_not_cross() -> None:
 def test_malformed_message_is_refused(form: Any) -> None:
     with pytest.raises(LiteralError):
         decode(form, no_foreign)
-
-
-def test_numbers_of_every_size_and_kind_cross() -> None:
-    assert crossed(10**5000) == 10**5000
-    assert crossed(-(10**5000)) == -(10**5000)
-    assert crossed(decimal.Decimal("1.10")).as_tuple() == decimal.Decimal("1.10").as_tuple()
-    assert crossed(fractions.Fraction(10**400, 3)) == fractions.Fraction(10**400, 3)
-    assert crossed(dt.datetime(2020, 1, 2, 3, tzinfo=dt.timezone.utc)).tzinfo is not None

@@ -5,20 +5,16 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from workflow_texts import CODE, body, run
 
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.operators import load_enhancements
-from llm_as_judge.types import Execution, Problem, RunLimits, Sandbox
-from llm_as_judge.workflow import parse_program, run_program
+from llm_as_judge.types import Execution, Problem, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-TEST = "assert add(1, 2) == 3"
-CODE = Problem(
-    "t/t/2", "humaneval", "code", "Add.", entry_point="add",
-    visible_tests=(TEST,), hidden_tests=("assert add(40, 2) == 42",),
-)  # fmt: skip
-PROGRAM = parse_program(
-    "code = await until_mended(problem, entry_point, 4)\nreturn code['solution']", "code", "body"
+TEST = CODE.visible_tests[0]
+PROGRAM = body(
+    "code = await until_mended(problem, entry_point, 4)\nreturn code['solution']", "code"
 )
 RIGHT = "def add(a, b):\n    return a + b"
 
@@ -29,9 +25,7 @@ async def tried(
     """What came of replies with these sources, one after the other, and all prompts."""
     left = list(sources)
     chat = ScriptedChat(lambda _: f"```python\n{left.pop(0)}\n```")
-    execution = await run_program(
-        PROGRAM, problem, executor=chat, sandbox=sandbox, limits=RunLimits(wall_s=30, cpu_s=2)
-    )
+    execution = await run(PROGRAM, sandbox, chat, problem)
     return execution, [request.messages[0].content for request in chat.requests]
 
 

@@ -1,46 +1,26 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from workflow_texts import CODE, MATH, body, run
 
 from llm_as_judge.errors import EndpointError
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.operators import OperatorSettings
-from llm_as_judge.types import (
-    ChatRequest,
-    Execution,
-    ExecutionStatus,
-    Json,
-    Problem,
-    RunLimits,
-    Sandbox,
-)
-from llm_as_judge.workflow import parse_program, run_program
+from llm_as_judge.types import ChatRequest, ExecutionStatus, Json, Problem, RunLimits, Sandbox
 from llm_as_judge.workflow.run import answer_text, call_arguments
 
-IN_THE_SANDBOX = pytest.mark.asyncio(loop_scope="session")
-MATH = Problem("t/t/1", "gsm8k", "math", "What is 9 + 9?", ("18",))
-CODE = Problem(
-    "t/t/2", "humaneval", "code", "Add.", entry_point="add",
-    visible_tests=("assert add(1, 2) == 3",), hidden_tests=("assert add(40, 2) == 42",),
-)  # fmt: skip
+
+def in_the_sandbox(test: Any) -> Any:
+    return pytest.mark.slow(pytest.mark.asyncio(loop_scope="session")(test))
 
 
-async def run(
-    text: str,
-    sandbox: Sandbox,
-    answers: object = lambda _: "Answer: 18",
-    problem: Problem = MATH,
-    limits: RunLimits | None = None,
-) -> Execution:
-    program = parse_program(text, problem.domain, "body")
-    chat = ScriptedChat(answers)  # type: ignore[arg-type]
-    return await run_program(
-        program, problem, executor=chat, sandbox=sandbox, limits=limits or RunLimits(wall_s=10)
-    )
+def answering(text: str = "Answer: 18", delay_s: float = 0.0) -> ScriptedChat:
+    return ScriptedChat(lambda _: text, delay_s=delay_s)
 
 
-@pytest.mark.slow
-@IN_THE_SANDBOX
+@in_the_sandbox
 async def test_passages_reach_a_program_as_text_whatever_they_say(sandbox: Sandbox) -> None:
     hostile = [
         "'); import os; os.system('id')",
@@ -51,7 +31,8 @@ async def test_passages_reach_a_program_as_text_whatever_they_say(sandbox: Sandb
     ]
     row = Problem("t/t/3", "hotpotqa", "qa", "Is Rome old?", ("yes",), context="\n\n".join(hostile))
     text = 'f = await retrieve(problem, 4)\nd = await answer_generate(input=f["problem"])\n'
-    done = await run(text + 'return d["answer"] + str(len(f["problem"]))', sandbox, problem=row)
+    text += 'return d["answer"] + str(len(f["problem"]))'
+    done = await run(text, sandbox, answering(), row)
     assert done.status == "ok", done.error
     assert [call.llm_calls for call in done.calls] == [0, 1]
 
@@ -59,8 +40,7 @@ async def test_passages_reach_a_program_as_text_whatever_they_say(sandbox: Sandb
 ONE = "d = await answer_generate(input=problem)\n"
 
 
-@pytest.mark.slow
-@IN_THE_SANDBOX
+@in_the_sandbox
 @pytest.mark.parametrize(
     ("text", "status", "answer"),
     [
@@ -79,7 +59,7 @@ ONE = "d = await answer_generate(input=problem)\n"
 async def test_status_says_what_happened(
     text: str, status: ExecutionStatus, answer: str, sandbox: Sandbox
 ) -> None:
-    execution = await run(text, sandbox)
+    execution = await run(text, sandbox, answering())
     assert (execution.status, execution.answer) == (status, answer)
     assert bool(execution.error) == (status in ("crashed", "rejected", "malformed"))
     assert len(execution.calls) == (0 if status in ("rejected", "malformed") else 1)
@@ -97,8 +77,7 @@ ds = await asyncio.gather(*[answer_generate(input=problem) for _ in range(4)])
 return ds[0]["answer"]"""
 
 
-@pytest.mark.slow
-@IN_THE_SANDBOX
+@in_the_sandbox
 @pytest.mark.parametrize(
     ("text", "right_at", "status", "calls"),
     [
@@ -112,17 +91,10 @@ return ds[0]["answer"]"""
 async def test_calls_that_are_made_count_not_those_of_the_worst_case(
     text: str, right_at: int, status: ExecutionStatus, calls: int, sandbox: Sandbox
 ) -> None:
-    program = parse_program(text, "math", "body")
+    program = body(text)
     assert program.worst_case_calls == 4
     chat = ScriptedChat(lambda r: "Answer: 18" if r.draw == right_at else f"Answer: {r.draw}")
-    execution = await run_program(
-        program,
-        MATH,
-        executor=chat,
-        sandbox=sandbox,
-        limits=RunLimits(wall_s=10),
-        settings=OperatorSettings(max_calls=3),
-    )
+    execution = await run(program, sandbox, chat, settings=OperatorSettings(max_calls=3))
     assert execution.status == status
     assert len(chat.requests) == calls
     if status == "call_limit":
@@ -131,62 +103,55 @@ async def test_calls_that_are_made_count_not_those_of_the_worst_case(
         assert sum(call.error == "cut off" for call in execution.calls) >= 1
 
 
-@pytest.mark.slow
-@IN_THE_SANDBOX
+@in_the_sandbox
 async def test_a_run_that_is_too_slow_keeps_its_trace(sandbox: Sandbox) -> None:
     text = (
         "task = asyncio.ensure_future(answer_generate(input=problem))\n"
         "await asyncio.sleep(0)\nprint(sum(range(10**12)))\nd = await task\n"
     )
-    program = parse_program("import asyncio\n" + text + 'return d["answer"]', "math", "body")
-    execution = await run_program(
-        program, MATH, executor=ScriptedChat(lambda _: "x", delay_s=30), sandbox=sandbox,
-        limits=RunLimits(wall_s=9.0, cpu_s=1.0),
-    )  # fmt: skip
+    text = "import asyncio\n" + text + 'return d["answer"]'
+    limits = RunLimits(wall_s=9.0, cpu_s=1.0)
+    execution = await run(text, sandbox, answering(delay_s=30), limits=limits)
     assert execution.status == "timeout"
     assert [c.error for c in execution.calls] == ["cut off"]
 
 
-@pytest.mark.slow
-@IN_THE_SANDBOX
+@in_the_sandbox
 async def test_a_crowded_executor_makes_no_program_late(sandbox: Sandbox) -> None:
-    program = parse_program(ONE + 'return d["answer"]', "math", "body")
-    execution = await run_program(
-        program, MATH, executor=ScriptedChat(lambda _: "x", delay_s=1.5), sandbox=sandbox,
-        limits=RunLimits(wall_s=1.0),
-    )  # fmt: skip
-    assert (execution.status, execution.answer) == ("ok", "x")
+    limits = RunLimits(wall_s=1.0)
+    execution = await run(
+        ONE + 'return d["answer"]', sandbox, answering(delay_s=1.5), limits=limits
+    )
+    assert (execution.status, execution.answer) == ("ok", "18")
     assert execution.seconds > 1.5
 
 
-@pytest.mark.slow
-@IN_THE_SANDBOX
+@in_the_sandbox
 async def test_our_fault_is_raised_not_scored(sandbox: Sandbox) -> None:
     def down(_: ChatRequest) -> str:
         raise EndpointError("executor: no reply")
 
     with pytest.raises(EndpointError):
-        await run(ONE + 'return d["answer"]', sandbox, down)
+        await run(ONE + 'return d["answer"]', sandbox, ScriptedChat(down))
 
 
-@pytest.mark.slow
-@IN_THE_SANDBOX
+@in_the_sandbox
 async def test_a_program_cannot_forge_its_trace(sandbox: Sandbox) -> None:
     text = ONE + 'd["cost"] = -5\nreturn {"answer": d["answer"], "reward": 10}["answer"], -99.0'
-    execution = await run(text, sandbox)
+    execution = await run(text, sandbox, answering())
     assert execution.status == "ok"
     assert [c.operator for c in execution.calls] == ["AnswerGenerate"]
     assert execution.tokens > 0
 
 
-@pytest.mark.slow
-@IN_THE_SANDBOX
+@in_the_sandbox
 async def test_calls_at_the_same_time_are_all_in_the_trace(sandbox: Sandbox) -> None:
     text = (
         "import asyncio\nrs = await asyncio.gather(*[custom(input=problem, instruction=str(i)) "
         "for i in range(5)])\nreturn rs[0]['response']"
     )
-    execution = await run(text, sandbox, lambda r: r.messages[0].content[-1])
+    chat = ScriptedChat(lambda request: request.messages[0].content[-1])
+    execution = await run(text, sandbox, chat)
     assert execution.answer == "0"
     assert [c.llm_calls for c in execution.calls] == [1] * 5
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from workflow_texts import MATH, body, run
 
 from llm_as_judge.errors import BudgetError
 from llm_as_judge.llm.ledger import Budget, Ledger
@@ -10,30 +11,25 @@ from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.operators.base import StopSettings
 from llm_as_judge.operators.stopping import FEATURES, StopRule, StopTable
-from llm_as_judge.types import DOMAINS, Execution, Problem, RunLimits, Sandbox
-from llm_as_judge.workflow import parse_program, run_program
+from llm_as_judge.types import DOMAINS, Execution, Problem, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-MATH = Problem("t/t/1", "gsm8k", "math", "What is 9 + 9?", ("18",))
 QA = Problem("t/t/2", "mine", "qa", "Who?", ("Ada",), context="\n\n".join(["Ada: x", "Bob: y"] * 9))
 ALWAYS = (1.0, *[0.0] * len(FEATURES))
 NEVER = (-1.0, *[0.0] * len(FEATURES))
-WORTH = parse_program(
+WORTH = body(
     "best = await until_worth(ways=[lambda: answer_generate(input=problem)], most=8)\n"
-    "return best['answer']",
-    "math",
-    "body",
+    "return best['answer']"
 )
-FOUND = parse_program(
+FOUND = body(
     "found = await retrieve(problem=problem, keep=2)\n"
     "best = await until_worth(ways=[lambda: answer_generate(input=found['problem'])], most=8)\n"
     "return best['answer']",
     "qa",
-    "body",
 )
 
 
-async def run(
+async def stopped(
     sandbox: Sandbox,
     chat: ScriptedChat,
     row: tuple[float, ...],
@@ -44,14 +40,7 @@ async def run(
     rule = StopRule((row,) * 7, ())
     table = StopTable({}, {}, {}, {domain: {"0.1": rule} for domain in DOMAINS})
     settings = OperatorSettings(max_calls=max_calls, stop=StopSettings(table, 0.1))
-    return await run_program(
-        FOUND if problem is QA else WORTH,
-        problem,
-        executor=chat,
-        sandbox=sandbox,
-        limits=RunLimits(wall_s=30, cpu_s=2),
-        settings=settings,
-    )
+    return await run(FOUND if problem is QA else WORTH, sandbox, chat, problem, settings=settings)
 
 
 def answering(*answers: str, ledger: Ledger | None = None) -> ScriptedChat:
@@ -60,10 +49,10 @@ def answering(*answers: str, ledger: Ledger | None = None) -> ScriptedChat:
 
 async def test_it_draws_until_its_table_says_that_it_is_enough(sandbox: Sandbox) -> None:
     chat = answering("18", "17")
-    assert (await run(sandbox, chat, NEVER)).answer == "18"
+    assert (await stopped(sandbox, chat, NEVER)).answer == "18"
     assert len(chat.requests) == 1
     chat = answering(*"12341234")
-    execution = await run(sandbox, chat, ALWAYS)
+    execution = await stopped(sandbox, chat, ALWAYS)
     assert (execution.status, execution.answer, len(chat.requests)) == ("ok", "1", 8)
     assert execution.calls[-1].notes == ("2 of 8 draws agree",)
 
@@ -71,7 +60,7 @@ async def test_it_draws_until_its_table_says_that_it_is_enough(sandbox: Sandbox)
 @pytest.mark.parametrize("problem", [MATH, QA], ids=["alone", "after retrieve"])
 async def test_no_run_makes_more_calls_than_it_may(sandbox: Sandbox, problem: Problem) -> None:
     chat = answering(*"12345678")
-    execution = await run(sandbox, chat, ALWAYS, problem=problem, max_calls=3)
+    execution = await stopped(sandbox, chat, ALWAYS, problem=problem, max_calls=3)
     assert (execution.status, len(chat.requests)) == ("call_limit", 3)
 
 
@@ -82,20 +71,14 @@ async def test_a_hard_budget_ends_the_run_before_the_call_that_could_pass_it(
     ledger = Ledger(Budget(calls=2))
     chat = answering(*"12345678", ledger=ledger)
     with pytest.raises(BudgetError):
-        await run(sandbox, chat, ALWAYS, problem=problem)
+        await stopped(sandbox, chat, ALWAYS, problem=problem)
     assert ledger.total.attempts == 2
 
 
 async def test_passages_that_are_left_out_cost_nothing(sandbox: Sandbox) -> None:
     text = "draft = await answer_generate(input=problem)\nreturn draft['answer']"
-    whole = await run_program(
-        parse_program(text, "qa", "body"),
-        QA,
-        executor=answering("1"),
-        sandbox=sandbox,
-        limits=RunLimits(wall_s=30, cpu_s=2),
-    )
-    some = await run(sandbox, answering("1"), NEVER, problem=QA)
+    whole = await run(text, sandbox, answering("1"), QA)
+    some = await stopped(sandbox, answering("1"), NEVER, problem=QA)
     assert (whole.llm_calls, some.llm_calls) == (1, 1)
     assert some.cost < whole.cost
 

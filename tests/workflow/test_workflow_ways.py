@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from workflow_texts import CODE, MATH, body, run
 
 from llm_as_judge.grading.equality import GradersEquality
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import OffsetDraws, SharedDraws
-from llm_as_judge.types import (
-    ChatModel,
-    ChatRequest,
-    Execution,
-    Problem,
-    Program,
-    RunLimits,
-    Sandbox,
-)
-from llm_as_judge.workflow import parse_program, run_program
+from llm_as_judge.types import ChatModel, ChatRequest, Execution, Problem, Program, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-MATH = Problem("t/t/1", "gsm8k", "math", "What is 9 + 9?", ("18",))
-CODE = Problem(
-    "t/t/2", "humaneval", "code", "Add.", entry_point="add",
-    visible_tests=("assert add(1, 2) == 3",), hidden_tests=("assert add(40, 2) == 42",),
-)  # fmt: skip
-LIMITS = RunLimits(wall_s=30, cpu_s=2)
 
 
 def unchecked(text: str) -> Program:
@@ -33,14 +19,12 @@ def unchecked(text: str) -> Program:
     return Program(text, text)
 
 
-async def run(
-    program: Program, sandbox: Sandbox, chat: ChatModel, problem: Problem = MATH
+async def run_graded(
+    program: Program | str, sandbox: Sandbox, chat: ChatModel, problem: Problem = MATH
 ) -> Execution:
     equality = GradersEquality()
     try:
-        return await run_program(
-            program, problem, executor=chat, sandbox=sandbox, limits=LIMITS, equality=equality
-        )
+        return await run(program, sandbox, chat, problem, equality=equality)
     finally:
         await equality.aclose()
 
@@ -65,10 +49,10 @@ return best["answer"] + " " + str(best["agreed"])"""
 async def test_draws_end_when_enough_agree(
     answers: list[str], answer: str, calls: int, sandbox: Sandbox
 ) -> None:
-    program = parse_program(TWO, "math", "body")
+    program = body(TWO)
     assert (program.worst_case_calls, program.expected_calls) == (4, 2.75)
     chat = drawing(*answers)
-    execution = await run(program, sandbox, chat)
+    execution = await run_graded(program, sandbox, chat)
     assert (execution.status, execution.answer) == ("ok", answer)
     assert [request.draw for request in chat.requests] == list(range(calls))
     *drawn, voted = execution.calls  # one entry for all that was asked of the host
@@ -89,7 +73,7 @@ return best["answer"]
     chat = ScriptedChat(
         lambda r: f"Answer: {r.draw}" if "Thought:" in r.messages[0].content else "1"
     )
-    execution = await run(parse_program(text, "math", "body"), sandbox, chat)
+    execution = await run_graded(text, sandbox, chat)
     assert (execution.status, execution.answer) == ("ok", "1")
     asked = ["Short." in request.messages[0].content for request in chat.requests]
     assert asked == [True, False, True, False]
@@ -99,9 +83,9 @@ async def test_code_until_passed_runs_the_visible_tests_alone(sandbox: Sandbox) 
     text = "code = await until_passed(problem, entry_point)\nreturn code['solution']"
     sources = ["def add(a, b):\n    return a", "def add(a, b):\n    return a + b"]
     chat = ScriptedChat(lambda request: f"```python\n{sources[request.draw]}\n```")
-    program = parse_program(text, "code", "body")
+    program = body(text, "code")
     assert (program.worst_case_calls, program.expected_calls) == (3, 1.75)
-    execution = await run(program, sandbox, chat, CODE)
+    execution = await run_graded(program, sandbox, chat, CODE)
     assert (execution.status, execution.answer) == ("ok", sources[1])
     assert len(chat.requests) == 2
 
@@ -112,13 +96,13 @@ async def test_a_repeated_call_gets_the_next_draw(wrapped: str, sandbox: Sandbox
 b = await answer_generate(input=problem)
 c = await answer_generate(input=problem)
 return a["answer"] + b["answer"] + c["answer"]"""
-    program = parse_program(text, "math", "body")
+    program = body(text)
     chat = drawing("1", "2", "3")
     asked: list[ChatModel] = [
         SharedDraws(chat, Ledger()) if wrapped == "shared" else OffsetDraws(chat, 0)
     ]
     for _ in range(2):  # a second program of the group shares the draws, in the same order
-        execution = await run(program, sandbox, asked[0])
+        execution = await run_graded(program, sandbox, asked[0])
         assert execution.answer == "123"
     calls = 3 if wrapped == "shared" else 6
     assert [request.draw for request in chat.requests] == [0, 1, 2] * (calls // 3)
@@ -212,10 +196,10 @@ EITHER = {"endless list": {("crashed", ""), ("timeout", "")}}
 @pytest.mark.parametrize("name", ATTACKS)
 async def test_no_program_harms_the_host_by_what_it_votes_on(name: str, sandbox: Sandbox) -> None:
     chat = drawing(*["1"] * 40)
-    execution = await run(unchecked(HEAD + ATTACKS[name].strip("\n")), sandbox, chat)
+    execution = await run_graded(unchecked(HEAD + ATTACKS[name].strip("\n")), sandbox, chat)
     ends = EITHER.get(name) or {ENDS.get(name, ("crashed", ""))}
     assert (execution.status, execution.answer) in ends
-    after = await run(parse_program(TWO, "math", "body"), sandbox, chat)
+    after = await run_graded(TWO, sandbox, chat)
     assert after.answer == "1 True"
 
 
@@ -232,5 +216,5 @@ async def test_what_a_program_can_say_is_never_more_than_a_vote_among_its_own_te
     def refuse(_: ChatRequest) -> str:
         raise AssertionError("a vote asks nobody")
 
-    execution = await run(unchecked(text), sandbox, ScriptedChat(refuse))
+    execution = await run_graded(unchecked(text), sandbox, ScriptedChat(refuse))
     assert (execution.status, execution.answer) == ("ok", "17")  # the gold is 18

@@ -112,5 +112,5 @@ def shown_operators(config: Config) -> Registry:
     return {
         name: entry
         for name, entry in known.items()
-        if config.stop.table or not entry.wants_stop_table
+        if config.stop.table or not entry.operator.wants_stop_table
     }

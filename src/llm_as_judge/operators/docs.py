@@ -26,16 +26,11 @@ def operator_docs(
             ``signatures``: ``call -> result keys`` alone.
     """
     shown = operators or {
-        name: entry for name, entry in registry().items() if not entry.wants_stop_table
+        name: entry for name, entry in registry().items() if not entry.operator.wants_stop_table
     }
     entries = [entry for entry in shown.values() if domain in entry.description.domains]
-    if style == "short":
-        return "\n".join(_line(entry) for entry in entries)
-    if style == "signatures":
-        return "\n".join(_signature(entry) for entry in entries)
-    if style == "calls":
-        return "\n".join(_statement(entry) for entry in entries)
-    return "\n\n".join(_paragraph(entry) for entry in entries)
+    written = {"short": _line, "signatures": _signature, "calls": _statement, "full": _paragraph}
+    return ("\n\n" if style == "full" else "\n").join(map(written[style], entries))
 
 
 def executors_told(others: Mapping[str, tuple[float, str]]) -> str:

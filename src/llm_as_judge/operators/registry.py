@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import json
 import pkgutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -76,11 +77,6 @@ class OperatorEntry:
     def asks(self) -> bool:
         """Whether it asks an executor, and so takes the argument ``executor``."""
         return bool(self.operator.prompt_names)
-
-    @property
-    def wants_stop_table(self) -> bool:
-        """Whether it can be called only where there is a stop table."""
-        return self.operator.wants_stop_table
 
     @property
     def prompts(self) -> OperatorPrompts:
@@ -234,9 +230,7 @@ def _hold_against(
 
 
 def _call_text(operator: type[Operator], arguments: tuple[Argument, ...]) -> str:
-    parts = [a.name if a.default is None else f"{a.name}={_shown(a.default)}" for a in arguments]
+    parts = [
+        a.name if a.default is None else f"{a.name}={json.dumps(a.default)}" for a in arguments
+    ]
     return f"{snake_case(operator.__name__)}({', '.join(parts)})"
-
-
-def _shown(default: str | int) -> str:
-    return str(default) if isinstance(default, int) else f'"{default}"'

@@ -151,24 +151,26 @@ def python_code(text: str) -> str | None:
     return text if function_names(text) else None
 
 
-def function_names(source: str) -> list[str]:
-    """Names of the functions at the top level; empty if the text is no Python."""
+def _top_level(source: str) -> list[ast.stmt]:
+    """Empty if the text is no Python."""
     try:
-        tree = parse_python(source)
+        return parse_python(source).body
     except UnparsableError:
         return []
+
+
+def function_names(source: str) -> list[str]:
+    """Names of the functions at the top level; empty if the text is no Python."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return [node.name for node in tree.body if isinstance(node, kinds)]
+    return [node.name for node in _top_level(source) if isinstance(node, kinds)]
 
 
 def names_defined(source: str) -> set[str]:
     """Names that a source defines at its top level: not those it imports."""
-    try:
-        tree = parse_python(source)
-    except UnparsableError:
-        return set()
-    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    found = {node.name for node in tree.body if isinstance(node, definitions)}
-    assigned = (node for node in tree.body if isinstance(node, ast.Assign))
-    targets = (target for node in assigned for target in node.targets)
-    return found | {target.id for target in targets if isinstance(target, ast.Name)}
+    found = set[str]()
+    for node in _top_level(source):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign):
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,7 +123,8 @@ class StopTable:
         """What :meth:`dump` wrote.
 
         Raises:
-            DataError: it cannot be read, or is no table of this format.
+            DataError: it cannot be read, is no table of this format, or holds a price or a coefficient
+                that is no finite number, or a row of another length.
         """
         remedy = "make it anew: llm-as-judge stop learn"
         try:
@@ -135,13 +137,10 @@ class StopTable:
             table: StopTable = from_json(cls, found)
         except (TypeError, ValueError) as error:
             raise DataError(f"{path}: {error}; {remedy}") from None
-        table.check(str(path))
+        table._check(str(path))
         return table
 
-    def check(self, where: str) -> None:
-        """Raises:
-        DataError: a price or a coefficient that is no finite number, or a row of another length.
-        """
+    def _check(self, where: str) -> None:
         for domain, rules in self.rules.items():
             for price, rule in rules.items():
                 wide = 1 + len(FEATURES) + len(rule.datasets)
@@ -161,8 +160,5 @@ def _positive(price: str) -> bool:
 
 def votes(classes: Sequence[int | None]) -> tuple[int, ...]:
     """Sizes of the classes, the greatest first; None is no vote."""
-    counts: dict[int, int] = {}
-    for each in classes:
-        if each is not None:
-            counts[each] = counts.get(each, 0) + 1
+    counts = Counter(each for each in classes if each is not None)
     return tuple(sorted(counts.values(), reverse=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Iterator
 
 MAX_SOURCE_CHARACTERS = 20_000
 MAX_DEPTH = 80
@@ -91,6 +92,16 @@ def children(node: ast.AST) -> list[ast.AST]:
         elif isinstance(value, ast.AST) and value._fields:
             found.append(value)
     return found
+
+
+def outside_expressions(tree: ast.AST) -> Iterator[ast.AST]:
+    """``tree`` and what is below it, but for the parts of expressions."""
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, ast.expr):
+            todo.extend(children(node))
 
 
 def _first_too_deep(tree: ast.AST) -> int | None:

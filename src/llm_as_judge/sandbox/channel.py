@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from types import TracebackType
 from typing import Any
 
 from llm_as_judge.sandbox.inside.frames import MAX_FRAME, FrameBuffer, FrameError, pack
@@ -43,12 +42,7 @@ class HostChannel:
         asyncio.get_running_loop().add_reader(self._sock.fileno(), self._on_readable)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         asyncio.get_running_loop().remove_reader(self._sock.fileno())
 
     async def send(self, message: dict[str, Any]) -> None:

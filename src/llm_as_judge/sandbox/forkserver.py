@@ -32,14 +32,6 @@ KINDS = 4
 _MESSAGE = 65536
 
 
-@dataclass(frozen=True, slots=True)
-class ServerCommand:
-    """How to start a server: its command, and what it is told first."""
-
-    command: tuple[str, ...]
-    settings: dict[str, Any]
-
-
 def _spawn(command: tuple[str, ...], descriptor: int, said: IO[bytes]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
@@ -70,31 +62,38 @@ class ForkServer:
         self.has_landlock = False
         self._control = control
         self._numbers = itertools.count(1)
-        self._ends: dict[int, asyncio.Future[Exit | None]] = {}
-        self._looks: dict[int, asyncio.Future[float | None]] = {}
+        self._awaited: dict[tuple[str, int], asyncio.Future[Any]] = {}
+        """(``ended`` or ``seen``, number of the child) -> what the server will say of it."""
 
     @classmethod
     async def launch(
-        cls, form: ServerCommand, control: socket.socket, theirs: socket.socket, most_idle: int
+        cls,
+        command: tuple[str, ...],
+        settings: dict[str, Any],
+        control: socket.socket,
+        theirs: socket.socket,
+        most_idle: int,
     ) -> ForkServer:
         """Starts the server and waits until it is ready.
 
+        Args:
+            settings: what it is told first.
         Raises:
             SandboxError: it ended before, with what it said.
         """
         with tempfile.TemporaryFile() as said:
-            process = _spawn(form.command, theirs.fileno(), said)
+            process = _spawn(command, theirs.fileno(), said)
             theirs.close()  # the only copy left is the server's: its death is then seen
             server = cls(process, control, most_idle)
             try:
-                await server._greet(form.settings)
+                await server._greet(settings)
             except (OSError, ValueError, asyncio.TimeoutError):
                 await server.aclose()
                 said.seek(0)
                 words = said.read().decode("utf-8", "replace").strip().splitlines()
                 reason = words[-1] if words else "no word of why"
                 raise SandboxError(
-                    f"sandbox server did not start ({form.command[0]}): {reason}"
+                    f"sandbox server did not start ({command[0]}): {reason}"
                 ) from None
             except BaseException:  # cancelled: nobody else knows of the process
                 server._kill()
@@ -140,7 +139,7 @@ class ForkServer:
         host, theirs = socket.socketpair()
         host.setblocking(False)
         ended: asyncio.Future[Exit | None] = asyncio.get_running_loop().create_future()
-        self._ends[number] = ended
+        self._awaited["ended", number] = ended
         try:
             with theirs:
                 order = {"start": number, "loops": kind.loops, "limits": kind.limits}
@@ -175,28 +174,21 @@ class ForkServer:
                 self._lose()
                 return
             message = json.loads(data)
-            if "seen" in message:
-                look = self._looks.pop(message["seen"], None)
-                if look is not None and not look.done():
-                    look.set_result(message["cpu_s"])
-                continue
-            future = self._ends.pop(message["ended"], None)
+            about = "seen" if "seen" in message else "ended"
+            future = self._awaited.pop((about, message[about]), None)
             if future is not None and not future.done():
-                code = message["code"]
-                how = (code, None) if code >= 0 else (None, -code)
-                future.set_result(Exit(how[0], how[1], message["cpu_s"]))
+                used = message["cpu_s"]
+                future.set_result(used if about == "seen" else Exit.of(message["code"], used))
 
     def _lose(self) -> None:
         if not self.lost:
             self.lost = True
             with contextlib.suppress(RuntimeError):
                 asyncio.get_running_loop().remove_reader(self._control.fileno())
-            waiting: list[asyncio.Future[Any]] = [*self._ends.values(), *self._looks.values()]
-            for future in waiting:
+            for future in self._awaited.values():
                 if not future.done():
                     future.set_result(None)
-            self._ends.clear()
-            self._looks.clear()
+            self._awaited.clear()
             for pool in self._pools.values():
                 pool.drop()
             self._pools.clear()
@@ -247,7 +239,7 @@ class ForkServer:
     async def look(self, number: int) -> float | None:
         """Processor seconds of a child so far; None if it has ended."""
         seen: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
-        self._looks[number] = seen
+        self._awaited["seen", number] = seen
         try:
             await self._order({"look": number}, [])
         except SandboxError:  # who waits for the child hears of it

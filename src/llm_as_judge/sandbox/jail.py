@@ -17,15 +17,17 @@ import os
 import shutil
 import socket
 from pathlib import Path
-from typing import Any
 
-from llm_as_judge.sandbox.forkserver import ForkServer, ServerCommand
+from llm_as_judge.sandbox.forkserver import ForkServer
 from llm_as_judge.sandbox.interpreter import Interpreter, host_interpreter, package_folders
 from llm_as_judge.sandbox.launch import BOOT, Child, ChildKind
 from llm_as_judge.sandbox.syscalls import compile_filter
 
 NOBODY = 65534
 _INSIDE = Path(__file__).parent / "inside"
+_BOOT_SERVER = "import os; os.register_at_fork = lambda **_: None;" + BOOT.format(module="server")
+"""threading, logging, random and others ask to be called in each child. The server has no threads and
+seeds chance itself; the hooks would cost each child 160 pages."""
 
 
 def find_bubblewrap() -> str | None:
@@ -38,10 +40,10 @@ def find_bubblewrap() -> str | None:
         return None
 
 
-def _bubblewrap_form(
-    bwrap: str, python: Interpreter, packages: dict[str, Path], descriptor: int
-) -> ServerCommand:
-    shown = {name: f"/packages/{name}" for name in packages}
+def _bubblewrap(
+    bwrap: str, python: Interpreter, packages: dict[str, Path], shown: dict[str, str]
+) -> tuple[str, ...]:
+    """What comes before the interpreter's own command; a package is ``shown`` in another folder."""
     mounts: list[str] = []
     for name, folder in packages.items():
         mounts += ["--ro-bind", str(folder), shown[name]]
@@ -53,7 +55,8 @@ def _bubblewrap_form(
                 mounts += ["--tmpfs", str(folder / site)]
                 mounts += ["--remount-ro", str(folder / site)]
     libraries = ":".join(sorted({str(path.parent) for path in python.shared_objects}))
-    options = [
+    return (
+        bwrap,
         *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"),
         *("--unshare-cgroup-try", "--hostname", "jail", "--die-with-parent", "--new-session"),
         *("--cap-drop", "ALL", "--uid", str(NOBODY), "--gid", str(NOBODY), "--clearenv"),
@@ -61,46 +64,8 @@ def _bubblewrap_form(
         *("--setenv", "LD_LIBRARY_PATH", libraries),
         *mounts,
         *("--ro-bind", str(_INSIDE), "/inside", "--dir", "/empty", "--remount-ro", "/"),
-        *("--chdir", "/empty"),
-    ]
-    command = (bwrap, *options, "--", *_python(python, "/", descriptor))
-    settings = _settings(python, shown, read_paths=True, landlock=False, uid=None)
-    return ServerCommand(command, settings)
-
-
-def _landlock_form(
-    python: Interpreter, packages: dict[str, Path], descriptor: int
-) -> ServerCommand:
-    uid = NOBODY if os.geteuid() == 0 else None
-    shown = {name: str(folder) for name, folder in packages.items()}
-    command = _python(python, str(_INSIDE.parent), descriptor)
-    settings = _settings(python, shown, read_paths=False, landlock=True, uid=uid)
-    return ServerCommand(command, settings)
-
-
-def _python(python: Interpreter, inside: str, descriptor: int) -> tuple[str, ...]:
-    # threading, logging, random and others ask to be called in each child. The server has no threads
-    # and seeds chance itself; the hooks would cost each child 160 pages.
-    no_hooks = "import os; os.register_at_fork = lambda **_: None;"
-    boot = no_hooks + BOOT.format(module="server")
-    return (str(python.executable), "-B", "-s", "-S", "-c", boot, inside, str(descriptor))
-
-
-def _settings(
-    python: Interpreter,
-    packages: dict[str, str],
-    *,
-    read_paths: bool,
-    landlock: bool,
-    uid: int | None,
-) -> dict[str, Any]:
-    return {
-        "syscalls": base64.b64encode(compile_filter(read_paths)).decode(),
-        "readable": [*map(str, python.folders), *packages.values()],
-        "packages": packages,
-        "landlock": landlock,
-        "uid": uid,
-    }
+        *("--chdir", "/empty", "--"),
+    )
 
 
 class JailLauncher:
@@ -149,13 +114,22 @@ class JailLauncher:
     async def _launch(self, with_packages: bool) -> ForkServer:
         python = host_interpreter()
         packages = package_folders() if with_packages else {}
+        bwrap = self._bubblewrap
+        shown = {n: f"/packages/{n}" if bwrap else str(folder) for n, folder in packages.items()}
+        settings = {
+            "syscalls": base64.b64encode(compile_filter(read_paths=bwrap is not None)).decode(),
+            "readable": [*map(str, python.folders), *shown.values()],
+            "packages": shown,
+            "landlock": bwrap is None,
+            "uid": NOBODY if bwrap is None and os.geteuid() == 0 else None,
+        }
+        walls = () if bwrap is None else _bubblewrap(bwrap, python, packages, shown)
+        inside = str(_INSIDE.parent) if bwrap is None else "/"
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            if self._bubblewrap is None:
-                form = _landlock_form(python, packages, theirs.fileno())
-            else:
-                form = _bubblewrap_form(self._bubblewrap, python, packages, theirs.fileno())
-            server = await ForkServer.launch(form, ours, theirs, self._most_idle)
+            arguments = ("-B", "-s", "-S", "-c", _BOOT_SERVER, inside, str(theirs.fileno()))
+            command = (*walls, str(python.executable), *arguments)
+            server = await ForkServer.launch(command, settings, ours, theirs, self._most_idle)
         except BaseException:
             ours.close()
             raise

@@ -64,6 +64,11 @@ class Exit:
     signal: int | None
     cpu_s: float
 
+    @classmethod
+    def of(cls, code: int, cpu_s: float) -> Exit:
+        """Of a return code as :mod:`subprocess` gives it: a signal's number is negative."""
+        return cls(code, None, cpu_s) if code >= 0 else cls(None, -code, cpu_s)
+
     def describe(self) -> str:
         if self.signal is None:
             return f"exit code {self.code}"
@@ -190,5 +195,4 @@ class _SubprocessChild:
         code = await self._process.wait()
         self._folder.cleanup()
         # asyncio reaps without the usage record: the elapsed time bounds the processor time.
-        elapsed = time.monotonic() - self._started
-        return Exit(code if code >= 0 else None, -code if code < 0 else None, elapsed)
+        return Exit.of(code, time.monotonic() - self._started)

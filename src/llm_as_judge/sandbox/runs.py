@@ -61,7 +61,7 @@ class ProcessSandbox:
         if max_children < 1:
             raise ValueError(f"max_children is {max_children}, wanted at least 1")
         self._launcher = launcher
-        self._isolation = isolation
+        self.isolation = isolation
         self._operators = tuple(operator_names)
         # Operators of a workflow (Programmer, Test) run code while it waits for them: with one
         # count for both, as many workflows as there are turns would wait for each other for ever.
@@ -69,10 +69,6 @@ class ProcessSandbox:
         # The two halves of a split grader count once: they never run at the same moment.
         self._code_turns = asyncio.Semaphore(max_children)
         self._closed = False
-
-    @property
-    def isolation(self) -> IsolationReport:
-        return self._isolation
 
     async def run_workflow(
         self,

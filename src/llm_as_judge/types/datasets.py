@@ -111,14 +111,8 @@ def add_dataset_info(info: DatasetInfo) -> None:
 
 for _info in (
     *(GSM8K, MATH, SQUAD2, HOTPOTQA, HUMANEVAL, MBPP),
-    *(
-        COMMONSENSEQA,
-        MMLU,
-        MBPP_FULL,
-    ),
-    DatasetInfo(name="nq", domain="qa", slash_aliases=True),
-    DatasetInfo(name="triviaqa", domain="qa", slash_aliases=True),
-    DatasetInfo(name="open", domain="qa", slash_aliases=True),
+    *(COMMONSENSEQA, MMLU, MBPP_FULL),
+    *(DatasetInfo(name=n, domain="qa", slash_aliases=True) for n in ("nq", "triviaqa", "open")),
 ):
     add_dataset_info(_info)
 _SHIPPED = frozenset(_by_any_name)

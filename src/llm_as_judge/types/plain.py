@@ -21,16 +21,16 @@ def to_json(value: Any) -> Any:
     """Dataclasses to dicts, tuples to lists, recursively; everything else as it is."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         held = ((f, getattr(value, f.name)) for f in dataclasses.fields(value))
-        return {f.name: to_json(item) for f, item in held if not _is_omitted(f, item)}
+        return {
+            f.name: to_json(item)
+            for f, item in held
+            if _OMIT_DEFAULT not in f.metadata or item != f.default
+        }
     if isinstance(value, Mapping):
         return {key: to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
     return value
-
-
-def _is_omitted(field: dataclasses.Field[Any], value: Any) -> bool:
-    return _OMIT_DEFAULT in field.metadata and bool(value == field.default)
 
 
 def from_json(kind: Any, data: Any) -> Any:
@@ -40,11 +40,6 @@ def from_json(kind: Any, data: Any) -> Any:
         TypeError: ``data`` has not the shape of ``kind``; the message names the field.
     """
     return _build(kind, data, where=getattr(kind, "__name__", str(kind)))
-
-
-def _is_needed(field: dataclasses.Field[Any]) -> bool:
-    none = dataclasses.MISSING
-    return field.init and field.default is none and field.default_factory is none
 
 
 def _build(kind: Any, data: Any, where: str) -> Any:
@@ -58,7 +53,9 @@ def _build(kind: Any, data: Any, where: str) -> Any:
         unknown = set(data) - set(hints)
         if unknown:
             raise TypeError(f"{where}: unknown field {sorted(unknown)[0]!r}")
-        missing = [f.name for f in dataclasses.fields(kind) if f.name not in data and _is_needed(f)]
+        none = dataclasses.MISSING
+        needed = [f for f in dataclasses.fields(kind) if f.init and f.default is none]
+        missing = [f.name for f in needed if f.name not in data and f.default_factory is none]
         if missing:
             raise TypeError(f"{where}: no field {missing[0]!r}")
         values = {k: _build(hints[k], v, f"{where}.{k}") for k, v in data.items()}

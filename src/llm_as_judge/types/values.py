@@ -274,23 +274,18 @@ class Execution:
     @property
     def cost(self) -> float:
         """In written tokens; of a call that does not say it, its prompts as often as they were asked."""
-        return sum(_cost_of(call) for call in self.calls)
+        return sum(
+            call.prompt_tokens * PROMPT_PRICE + call.completion_tokens
+            if call.cost is None
+            else call.cost
+            for call in self.calls
+        )
 
     @property
     def cost_usd(self) -> float | None:
         """US dollars; None as soon as one call's price is unknown."""
-        total = 0.0
-        for call in self.calls:
-            if call.cost_usd is None:
-                return None
-            total += call.cost_usd
-        return total
-
-
-def _cost_of(call: OperatorCall) -> float:
-    if call.cost is not None:
-        return call.cost
-    return call.prompt_tokens * PROMPT_PRICE + call.completion_tokens
+        known = [call.cost_usd for call in self.calls if call.cost_usd is not None]
+        return sum(known, 0.0) if len(known) == len(self.calls) else None
 
 
 # --------------------------------------------------------------------------------------- verdict
@@ -320,9 +315,9 @@ class Verdict:
     @property
     def right(self) -> float | None:
         """0..1: the share, of one run 0 or 1; None = not graded."""
-        if self.correct is None or self.share is not None:
-            return self.share if self.correct is not None else None
-        return float(self.correct)
+        if self.correct is None:
+            return None
+        return float(self.correct) if self.share is None else self.share
 
 
 # ---------------------------------------------------------------------------------------- reward

@@ -52,11 +52,6 @@ def origin_of(value: v.Value) -> v.Origin:
     return 0
 
 
-def holds_other(value: v.Listed) -> bool:
-    """Whether some item was not made by an operator that was given the problem."""
-    return value.element is not None and bool(origin_of(value.element) & (v.OWN | v.LOOSE))
-
-
 def labeled(value: v.Value, origin: v.Origin) -> v.Value:
     """``value``, in which another one had a part."""
     return _changed(value, lambda own: mixed(own, origin))

@@ -15,7 +15,6 @@ from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import (
     calls_of,
     computed,
-    holds_other,
     item_of,
     joined,
     length,
@@ -118,7 +117,7 @@ def _check_origin(value: v.Value, where: str, node: ast.Call, at: Frame) -> None
         at.check.report("W401", node, f"{where} is an empty list")
     elif not origin_of(value) & v.ANSWER:
         at.check.report("W401", node, where)
-    elif isinstance(value, v.Listed) and holds_other(value):
+    elif isinstance(value, v.Listed) and origin_of(value.element or v.Text(0)) & (v.OWN | v.LOOSE):
         at.check.report("W402", node, where)
 
 
@@ -287,7 +286,8 @@ def _one_draw(function: v.Function, given: v.Arguments, at: Frame) -> tuple[v.Va
         name = getattr(function.node, "name", "lambda")
         at.check.report("W210", given.node, f"the way {name} changes a variable outside it")
     calls = at.calls - before
-    at.take_back(before)
+    if at.state is not None:
+        at.state.cost = before
     at.check.awaited |= calls_of(made)
     outcome = made.outcome if isinstance(made, v.Pending) else made
     text = v.Text(outcome.origin) if isinstance(outcome, v.Result) else plain(outcome, at)

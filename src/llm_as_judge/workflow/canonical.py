@@ -7,7 +7,7 @@ import ast
 import hashlib
 
 from llm_as_judge.operators import Registry
-from llm_as_judge.operators.syntax import children
+from llm_as_judge.operators.syntax import children, outside_expressions
 
 
 def text_hash(text: str) -> str:
@@ -45,17 +45,13 @@ def _is_text(statement: ast.stmt) -> bool:
 
 def operator_attributes(tree: ast.Module) -> dict[str, str]:
     """``self.NAME = operator.CLASS(...)``: NAME -> CLASS."""
-    found: dict[str, str] = {}
-    todo: list[ast.AST] = [tree]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.Assign) and (operator := _created(node.value)):
-            for target in node.targets:
-                if isinstance(target, ast.Attribute):
-                    found[target.attr] = operator
-        elif not isinstance(node, ast.expr):
-            todo.extend(children(node))
-    return found
+    return {
+        target.attr: _created(node.value)
+        for node in outside_expressions(tree)
+        if isinstance(node, ast.Assign) and _created(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+    }
 
 
 def _created(value: ast.expr) -> str:

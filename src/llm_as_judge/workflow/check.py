@@ -11,7 +11,7 @@ import ast
 import warnings
 from dataclasses import dataclass
 
-from llm_as_judge.operators.syntax import children
+from llm_as_judge.operators.syntax import outside_expressions
 from llm_as_judge.workflow import values as v
 from llm_as_judge.workflow.algebra import listed, mapped, origin_of
 from llm_as_judge.workflow.context import (
@@ -105,7 +105,13 @@ def _follow_program(
         "operator": v.Given("operators"),
         "create_llm_instance": v.Builtin("create_llm_instance"),
     }
-    names = local_names(tree) | _declared_global(tree) | given_names.keys()
+    declared = {
+        name
+        for node in outside_expressions(tree)
+        if isinstance(node, ast.Global)
+        for name in node.names
+    }
+    names = local_names(tree) | declared | given_names.keys()
     module = Frame(check, tree, None, names, State(dict(given_names)))
     methods = {item.name: item for item in workflow.body if isinstance(item, _FUNCTIONS)}
     _follow_module(tree, workflow, module)
@@ -262,18 +268,6 @@ def _check_return(returned: Return, answered: bool, lone: list[ast.Return], at: 
         # A constant in a handler is what an error leaves; elsewhere it is no answer.
         code = "W405" if origin & v.ANSWER else "W404" if origin & v.LOOSE else "W403"
         report(code, node)
-
-
-def _declared_global(tree: ast.Module) -> set[str]:
-    names: set[str] = set()
-    todo: list[ast.AST] = [tree]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.Global):
-            names.update(node.names)
-        elif not isinstance(node, ast.expr):
-            todo.extend(children(node))
-    return names
 
 
 def _allowed_at_top_level(statement: ast.stmt) -> bool:

@@ -175,11 +175,6 @@ class Frame:
         """Model calls made on the costliest way here."""
         return self.state.cost if self.state is not None else v.Calls()
 
-    def take_back(self, calls: v.Calls) -> None:
-        """Those made since ``calls`` are counted elsewhere."""
-        if self.state is not None:
-            self.state.cost = calls
-
 
 # -------------------------------------------------------------------------------------- awaiting
 def plain(value: v.Value, at: Frame, where: str = "") -> v.Value:

@@ -175,10 +175,6 @@ def _items(given: v.Arguments, at: Frame) -> v.Value:
     return listed(item_of(given.first), *length(given.first))
 
 
-def _endless(given: v.Arguments, at: Frame) -> v.Value:
-    return listed(item_of(given.first), v.INF, v.INF)
-
-
 def _chained(given: v.Arguments, at: Frame) -> v.Value:
     chain = _EMPTY
     for source in given.positional:
@@ -204,13 +200,9 @@ def _outcome(value: v.Value) -> v.Value:
     return value.outcome if isinstance(value, v.Pending) else value
 
 
-def _await_all(given: v.Arguments, at: Frame) -> None:
-    at.check.awaited.update(*map(calls_of, given.every))
-
-
 def _gathered(given: v.Arguments, at: Frame) -> v.Value:
     """``asyncio.gather(a, b)``, ``asyncio.gather(*calls)``."""
-    _await_all(given, at)
+    at.check.awaited.update(*map(calls_of, given.every))
     outcomes = tuple(map(_outcome, given.positional))
     if given.unknown and outcomes:
         *known, rest = outcomes
@@ -282,8 +274,10 @@ EFFECTS: dict[str, Effect] = {
     "asyncio.sleep": lambda given, at: v.Pending(v.Nothing()),
     "asyncio.run": _run,
     "itertools.chain": _chained,
-    "itertools.count": _endless,
-    "itertools.cycle": _endless,
+    **dict.fromkeys(
+        ("itertools.count", "itertools.cycle"),
+        lambda given, at: listed(item_of(given.first), v.INF, v.INF),
+    ),
     "itertools.repeat": _repeat,
     **dict.fromkeys(("itertools.islice", "random.sample", "random.choices"), _some),
     "random.choice": lambda given, at: item_of(given.first),

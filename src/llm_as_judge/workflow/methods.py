@@ -154,17 +154,9 @@ def _append(base: v.Listed, given: v.Arguments, at: Frame) -> Outcome:
     return v.Nothing(), with_item(base, added)
 
 
-def _extend(base: v.Listed, given: v.Arguments, at: Frame) -> Outcome:
-    return v.Nothing(), concatenated(base, given.first)
-
-
 def _pop_item(base: v.Listed, given: v.Arguments, at: Frame) -> Outcome:
     shorter = listed(base.element, max(0, base.least - 1), base.most, None, base.is_set)
     return item_of(base), shorter
-
-
-def _reordered(base: v.Listed, given: v.Arguments, at: Frame) -> Outcome:
-    return v.Nothing(), listed(base.element, 0, base.most, None, base.is_set)
 
 
 def _united(base: v.Listed, given: v.Arguments, at: Frame) -> Outcome:
@@ -195,10 +187,6 @@ def _values(base: v.Mapped, given: v.Arguments, at: Frame) -> Outcome:
     return listed(base.element, base.least, base.most, items), None
 
 
-def _keys(base: v.Mapped, given: v.Arguments, at: Frame) -> Outcome:
-    return listed(item_of(base), base.least, base.most), None
-
-
 def _items(base: v.Mapped, given: v.Arguments, at: Frame) -> Outcome:
     row = (item_of(base), base.element or v.Unknown())
     return listed(listed(joined(row), 2, 2, row), base.least, base.most), None
@@ -209,25 +197,32 @@ def _update(base: v.Mapped, given: v.Arguments, at: Frame) -> Outcome:
     return v.Nothing(), mapped(joined([base.element, *others]), None, base.keys | v.OWN)
 
 
-def _same(base: v.Value, given: v.Arguments, at: Frame) -> Outcome:
-    return base, None
-
-
-def _read(base: v.Result, given: v.Arguments, at: Frame) -> Outcome:
-    return read_key(base, given.first, given.node, at), None
-
-
 METHODS_OF: dict[type, dict[str, MethodEffect]] = {
     v.Listed: {
         **dict.fromkeys(("append", "add", "insert", "appendleft"), _append),
-        **dict.fromkeys(("extend", "update", "extendleft"), _extend),
+        **dict.fromkeys(
+            ("extend", "update", "extendleft"),
+            lambda base, given, at: (v.Nothing(), concatenated(base, given.first)),
+        ),
         **dict.fromkeys(("pop", "popleft"), _pop_item),
-        **dict.fromkeys(("sort", "reverse", "clear", "remove", "discard"), _reordered),
+        **dict.fromkeys(
+            ("sort", "reverse", "clear", "remove", "discard"),
+            lambda base, given, at: (
+                v.Nothing(), listed(base.element, 0, base.most, None, base.is_set)
+            ),
+        ),
         **dict.fromkeys(("copy", "union", "intersection", "difference"), _united),
     },
     v.Mapped: {
-        "get": _get, "pop": _pop_key, "values": _values, "keys": _keys, "items": _items,
-        "update": _update, "copy": _same,
+        "get": _get, "pop": _pop_key, "values": _values, "items": _items, "update": _update,
+        "keys": lambda base, given, at: (listed(item_of(base), base.least, base.most), None),
+        "copy": lambda base, given, at: (base, None),
     },
-    v.Result: {"get": _read, "pop": _read, "copy": _same},
+    v.Result: {
+        **dict.fromkeys(
+            ("get", "pop"),
+            lambda base, given, at: (read_key(base, given.first, given.node, at), None),
+        ),
+        "copy": lambda base, given, at: (base, None),
+    },
 }  # fmt: skip

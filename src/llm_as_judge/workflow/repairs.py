@@ -39,10 +39,7 @@ def await_call(call: ast.Call) -> Repair:
 
 
 def import_module(name: str) -> Repair:
-    def apply(tree: ast.Module) -> None:
-        tree.body.insert(0, ast.Import(names=[ast.alias(name=name)]))
-
-    return Repair("import", apply)
+    return Repair("import", lambda tree: tree.body.insert(0, ast.Import([ast.alias(name)])))
 
 
 def add_to_init(line: str, first: bool = False) -> Repair:
@@ -117,10 +114,8 @@ def _empty_source(value: v.Value, operators: Registry) -> str:
 
 
 def give_model(node: ast.Call) -> Repair:
-    def apply(tree: ast.Module) -> None:
-        node.args.insert(0, ast.parse("self.llm", mode="eval").body)
-
-    return Repair("operator_model", apply)
+    model = ast.parse("self.llm", mode="eval").body
+    return Repair("operator_model", lambda tree: node.args.insert(0, model))
 
 
 def pair_up(node: ast.Return) -> None:

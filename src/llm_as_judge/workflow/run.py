@@ -25,16 +25,7 @@ from llm_as_judge.types import (
     Program,
     RunLimits,
     Sandbox,
-    SandboxResult,
 )
-
-_STATUS: dict[str, ExecutionStatus] = {
-    "ok": "ok",
-    "error": "crashed",
-    "timeout": "timeout",
-    "limit": "crashed",
-    "died": "crashed",
-}
 
 
 async def run_program(
@@ -78,9 +69,11 @@ async def run_program(
     except CallLimitError as error:
         seconds = time.monotonic() - started
         return Execution("call_limit", calls=service.calls, seconds=seconds, error=str(error))
-    answer = answer_text(result.value) if result.status == "ok" else ""
+    ok = result.status == "ok"
+    answer = answer_text(result.value) if ok else ""
+    ended: ExecutionStatus = "timeout" if result.status == "timeout" else "crashed"
     return Execution(
-        status=_status(result, answer),
+        status=("ok" if answer else "no_answer") if ok else ended,
         answer=answer,
         calls=service.calls,
         seconds=time.monotonic() - started,
@@ -92,11 +85,6 @@ def _not_run(program: Program) -> Execution:
     first = program.diagnostics[0] if program.diagnostics else None
     error = f"{first.code} line {first.line}: {first.message}" if first else ""
     return Execution("rejected" if program.source else "malformed", error=error)
-
-
-def _status(result: SandboxResult, answer: str) -> ExecutionStatus:
-    status = _STATUS[result.status]
-    return "no_answer" if status == "ok" and not answer else status
 
 
 def call_arguments(problem: Problem) -> dict[str, Json]:

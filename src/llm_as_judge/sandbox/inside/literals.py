@@ -104,14 +104,6 @@ def _mapping(kind: str, base: Any) -> Callable[[Any, Any], Any]:
     return encoder
 
 
-def _encode_list(value: Any, inner: Any) -> Any:
-    return [inner(item) for item in list.__iter__(value)]
-
-
-def _plain_date(value: Any) -> list[int]:
-    return [value.year, value.month, value.day]
-
-
 _ENCODERS: tuple[tuple[Any, Callable[[Any, Any], Any]], ...] = (
     (str, lambda value, _: str.__str__(value)),
     (int, _encode_int),
@@ -119,7 +111,7 @@ _ENCODERS: tuple[tuple[Any, Callable[[Any, Any], Any]], ...] = (
     (complex, lambda value, inner: {"#": "complex", "v": [inner(value.real), inner(value.imag)]}),
     (bytes, lambda value, _: {"#": "bytes", "v": bytes.hex(value)}),
     (bytearray, lambda value, _: {"#": "bytearray", "v": bytearray.hex(value)}),
-    (list, _encode_list),
+    (list, lambda value, inner: [inner(item) for item in list.__iter__(value)]),
     (tuple, _sequence("tuple", tuple)),
     (set, _sequence("set", set)),
     (frozenset, _sequence("frozenset", frozenset)),
@@ -135,11 +127,8 @@ _ENCODERS: tuple[tuple[Any, Callable[[Any, Any], Any]], ...] = (
         fractions.Fraction,
         lambda value, _: {"#": "Fraction", "v": [hex(value.numerator), hex(value.denominator)]},
     ),
-    (
-        dt.datetime,
-        lambda value, _: {"#": "datetime", "v": dt.datetime.isoformat(value)},
-    ),
-    (dt.date, lambda value, _: {"#": "date", "v": _plain_date(value)}),
+    (dt.datetime, lambda value, _: {"#": "datetime", "v": dt.datetime.isoformat(value)}),
+    (dt.date, lambda value, _: {"#": "date", "v": [value.year, value.month, value.day]}),
     (re.Match, lambda value, _: {"#": "match", "v": 0}),
 )
 

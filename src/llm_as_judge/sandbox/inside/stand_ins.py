@@ -15,20 +15,13 @@ with:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from .crossing import BINARY, COMPARING, VALUE_METHODS
-from .testing import Changing, UncrossableError, Watch
+from .testing import Changing, UncrossableError
 
-
-class Asking(Protocol):
-    """Has things done in the solution's process: :class:`.remote.TestsEnd`."""
-
-    watch: Watch
-
-    def ask(self, operation: str, target: Any, /, *args: Any, **kwargs: Any) -> Any: ...
-
-    def truth(self, value: Any) -> bool: ...
+if TYPE_CHECKING:
+    from .remote import TestsEnd
 
 
 class Held:
@@ -39,11 +32,11 @@ class Held:
     """
 
     __slots__ = ("_remote_end", "_remote_number", "_remote_type_name")
-    _remote_end: Asking
+    _remote_end: TestsEnd
     _remote_number: int
     _remote_type_name: str
 
-    def __init__(self, end: Asking, number: int, type_name: str) -> None:
+    def __init__(self, end: TestsEnd, number: int, type_name: str) -> None:
         for name, value in zip(Held.__slots__, (end, number, type_name), strict=True):
             object.__setattr__(self, name, value)
 
@@ -67,7 +60,7 @@ class Held:
 
 class _Called(Changing):
     __slots__ = ()
-    _remote_end: Asking
+    _remote_end: TestsEnd
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._remote_end.ask("call", self, *args, **kwargs)
@@ -86,7 +79,7 @@ class Function(Held, _Called):
 class Named(_Called):
     """A function that the solution defines by name."""
 
-    def __init__(self, end: Asking, name: str) -> None:
+    def __init__(self, end: TestsEnd, name: str) -> None:
         self._remote_end = end
         self.__name__ = self.__qualname__ = name
 
@@ -109,7 +102,7 @@ class Live(Held):
     _remote_fresh: bool
     """Made by the tests, and not used since then."""
 
-    def __init__(self, end: Asking, number: int, type_name: str, made: bool = False) -> None:
+    def __init__(self, end: TestsEnd, number: int, type_name: str, made: bool = False) -> None:
         super().__init__(end, number, type_name)
         object.__setattr__(self, "_remote_made", made)
         object.__setattr__(self, "_remote_fresh", made)
@@ -211,7 +204,7 @@ def mark_used(stand_in: Live) -> None:
 class LiveClass(type):
     """A class of the solution: called it makes an object there."""
 
-    _home: Asking
+    _home: TestsEnd
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = cls._home.ask("call", cls, *args, **kwargs)

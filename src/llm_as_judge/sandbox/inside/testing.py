@@ -13,9 +13,12 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from .functions import compiled
+
+if TYPE_CHECKING:
+    from .remote import TestsEnd
 
 CAUGHT, CONTEXT, STATEMENT = "__caught__", "__context__", "__statement__"
 """Names that a rewritten test calls."""
@@ -110,18 +113,6 @@ class Changing:
         raise NotImplementedError
 
 
-class SolutionNames(Protocol):
-    """The names of a solution, as a test uses them."""
-
-    watch: Watch
-
-    def named(self, name: str) -> Any: ...
-
-    def share(self, namespace: dict[str, Any]) -> None:
-        """Takes the classes of the set-up, which has run in ``namespace``."""
-        ...
-
-
 def _for_its_effect(function: Any) -> Any:
     return function.in_place if issubclass(type(function), Changing) else function
 
@@ -149,7 +140,7 @@ class TestSource:
         rewritten = [ast.fix_missing_locations(_Rewriting().visit(tree)) for tree in trees]
         self._setup, self._test = (compiled(tree) for tree in rewritten)
 
-    def run(self, namespace: dict[str, Any], entry_point: str, end: SolutionNames) -> None:
+    def run(self, namespace: dict[str, Any], entry_point: str, end: TestsEnd) -> None:
         """Runs the set-up, then the test and all that it only defines.
 
         Raises:

@@ -7,7 +7,8 @@ import pytest
 import yaml
 from operator_fakes import MATH, service
 
-from llm_as_judge.config import shipped_dir
+from llm_as_judge.assembly import open_workbench
+from llm_as_judge.config import Config, shipped_dir
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.operators import (
     Operator,
@@ -240,3 +241,23 @@ def test_a_question_that_asks_for_rounding_is_not_told_to_leave_values_exact() -
         "To the nearest dollar?",
     ):
         assert not exact.applies("Programmer", "math", "any", question)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("enhance", [True, False])
+async def test_the_switch_decides_whether_prompts_are_enhanced(enhance: bool) -> None:
+    config = Config.model_validate(
+        {
+            "executor": {"model": "scripted", "enhance": enhance},
+            "judge": {"model": "none"},
+            "workflow": {"sandbox": "subprocess"},
+            "sampling": {"form": "body"},
+        }
+    )
+    async with open_workbench(config) as bench:
+        program = bench.parse(
+            '```python\nd = await answer_generate(input=problem)\nreturn d["answer"]\n```', MATH
+        )
+        execution = await bench.run(program, MATH, bench.executor)
+    assert execution.status == "ok"
+    assert execution.calls[0].notes == (("enhanced: math_bare_number",) if enhance else ())

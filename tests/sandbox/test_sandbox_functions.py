@@ -1,12 +1,21 @@
+"""Functions and scripts of the executor: how they end, and the packages that they may import."""
+
 from __future__ import annotations
+
+import sys
+from pathlib import Path
 
 import pytest
 
+from llm_as_judge.errors import SandboxError
+from llm_as_judge.sandbox import interpreter
+from llm_as_judge.sandbox.inside.packages import show
 from llm_as_judge.types import Json, RunLimits, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 QUICK = RunLimits(wall_s=10.0, cpu_s=5.0)
+ALGEBRA = RunLimits(wall_s=30.0, cpu_s=10.0)
 
 
 @pytest.mark.parametrize(
@@ -61,3 +70,107 @@ async def test_processor_time_is_bounded(sandbox: Sandbox) -> None:
     result = await sandbox.run_function(source, "f", [], RunLimits(wall_s=20.0, cpu_s=1.0))
     assert result.status == "timeout"
     assert result.seconds < 10
+
+
+# --------------------------------------------------------------------------------------- packages
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("sympy.solve(sympy.symbols('x')**2 - 2)", "[-sqrt(2), sqrt(2)]"),
+        ("sympy.Rational(3, 4) + sympy.Rational(1, 4)", "1"),
+        ("sympy.integrate(sympy.sin(sympy.abc.x), sympy.abc.x)", "-cos(x)"),
+        ("sympy.Matrix([[1, 2], [3, 4]]).det()", "-2"),
+        ("sympy.factorint(360)", "{2: 3, 3: 2, 5: 1}"),
+        ("sympy.stats.E(sympy.stats.Die('d', 6))", "7/2"),
+        ("sympy.parsing.sympy_parser.parse_expr('2*3')", "6"),
+        ("sympy.diophantine(sympy.abc.x - 2*sympy.abc.y)", "{(2*t_0, t_0)}"),
+        ("sympy.solveset(sympy.abc.x > 1, sympy.abc.x, sympy.S.Reals)", "Interval.open(1, oo)"),
+        ("sympy.limit(sympy.sin(sympy.abc.x) / sympy.abc.x, sympy.abc.x, 0)", "1"),
+        ("mpmath.nstr(mpmath.zeta(3), 12)", "1.20205690316"),
+    ],
+)
+async def test_algebra_can_be_done(sandbox: Sandbox, expression: str, value: str) -> None:
+    source = (
+        "import mpmath, sympy, sympy.abc, sympy.stats, sympy.parsing.sympy_parser\n"
+        f"def solve(): return {expression}"
+    )
+    result = await sandbox.run_function(source, "solve", [], ALGEBRA)
+    assert (result.status, result.value, result.error) == ("ok", value, "")
+
+
+async def test_what_lies_beside_a_package_is_not_there(sandbox: Sandbox) -> None:
+    source = "import sympy\nimport {name}\ndef solve(): return 1"
+    for name in ("numpy", "torch", "pydantic", "llm_as_judge"):
+        result = await sandbox.run_function(source.format(name=name), "solve", [], ALGEBRA)
+        assert result.error.startswith(f"ModuleNotFoundError: No module named '{name}'")
+
+
+async def test_workflows_and_graders_see_no_package(sandbox: Sandbox) -> None:
+    async def serve(name: str, args: list[Json], kwargs: dict[str, Json]) -> Json:
+        raise AssertionError("no operator is called")
+
+    body = "import sympy\nclass Workflow:\n    pass\nasync def solve(problem): return 1"
+    result = await sandbox.run_workflow(body, {"problem": "p"}, serve, ALGEBRA)
+    assert "No module named 'sympy'" in result.error
+    solution = "import sympy\ndef f(): return sympy.Integer(1)"
+    report = await sandbox.run_tests(solution, "f", ("assert f() == 1",), ALGEBRA)
+    assert not report.passed
+
+
+async def test_no_run_finds_what_another_left_in_a_package(sandbox: Sandbox) -> None:
+    spoil = "import sympy\nsympy.pi = 3\ndef solve(): return sympy.pi"
+    look = "import sympy\ndef solve(): return sympy.pi"
+    assert (await sandbox.run_function(spoil, "solve", [], ALGEBRA)).value == "3"
+    assert (await sandbox.run_function(look, "solve", [], ALGEBRA)).value == "pi"
+
+
+@pytest.mark.slow
+async def test_endless_algebra_ends_at_the_limit(sandbox: Sandbox) -> None:
+    source = "import sympy\ndef solve():\n    return sympy.factorint(2**997 - 1)"
+    limits = RunLimits(wall_s=3.0, cpu_s=2.0)
+    assert (await sandbox.run_function(source, "solve", [], limits)).status == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("import sympy as sp", True),
+        ("from mpmath import mp", True),
+        ("__import__('sympy')", True),
+        ("import math", False),
+        ("def sympy_like(): pass", False),
+    ],
+)
+async def test_package_is_named_as_a_whole_word(source: str, named: bool) -> None:
+    assert interpreter.names_a_package(source) is named
+
+
+async def test_compiled_or_missing_package_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tmp_path / "fast_algebra"
+    made.mkdir()
+    (made / "__init__.py").touch()
+    (made / "core.so").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(SandboxError, match=r"core\.so is compiled, wanted fast_algebra in pure"):
+        interpreter._folder("fast_algebra")
+    with pytest.raises(SandboxError, match="no_such_algebra is not installed: pip install"):
+        interpreter._folder("no_such_algebra")
+
+
+async def test_package_is_found_in_its_folder_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("shown_package", "hidden_package"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("WHAT = 1\n")
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    show({"shown_package": str(tmp_path / "shown_package")})
+    import shown_package  # type: ignore[import-not-found]
+
+    assert shown_package.WHAT == 1
+    with pytest.raises(ModuleNotFoundError):
+        import hidden_package  # type: ignore[import-not-found]  # noqa: F401
+    del sys.modules["shown_package"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-import inspect
 import io
 import socket
 import sys
@@ -262,54 +260,3 @@ def test_rehearsal_leaves_the_loop_ready_for_a_run() -> None:
     finally:
         forget_loop()
         asyncio.set_event_loop(None)
-
-
-class Plain:
-    def __init__(self, name: str, dataset: str = "", *rest: str, more: int = 0) -> None:
-        self.arguments = (name, dataset, rest, more)
-
-    async def __call__(self, problem: str, /, test: str = "") -> None: ...
-
-
-class Anything(Plain):
-    def __init__(self, **everything: str) -> None:
-        self.everything = everything
-
-
-class Made(Plain):
-    def __new__(cls, dataset: str) -> Made:
-        return super().__new__(cls)
-
-
-class Static:
-    @staticmethod
-    async def __call__(problem: str) -> None: ...
-
-
-class Wrapped:
-    @functools.wraps(Plain.__call__)
-    async def __call__(self, *args: str) -> None: ...
-
-
-@pytest.mark.parametrize(
-    "target",
-    [Plain, Plain("n"), Anything, Anything(), Made, Static, Static(), Wrapped(), lambda x: x],
-    ids=[
-        "class",
-        "instance",
-        "any",
-        "any instance",
-        "made",
-        "static",
-        "static instance",
-        "wrapped",
-        "lambda",
-    ],
-)
-def test_arguments_that_a_call_takes_are_those_of_its_signature(target: Any) -> None:
-    parameters = inspect.signature(target).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        assert workflow._names_taken(target) is None
-    else:
-        named = {p.name for p in parameters if p.kind is not p.VAR_POSITIONAL}
-        assert (workflow._names_taken(target) or set()) - {"rest", "args"} == named

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -70,9 +71,18 @@ def load_enhancements(path: Path | None = None) -> tuple[Enhancement, ...]:
         ConfigError: the file is not a list of enhancements.
     """
     path = path or config_file("prompts/operators/enhancements.yaml")
+    return tuple(read_yaml(list[Enhancement], path, empty=[]))
+
+
+def read_yaml(kind: Any, path: Path, empty: object = None) -> Any:
+    """A YAML file as a value of ``kind``; ``empty`` stands for one that holds nothing.
+
+    Raises:
+        ConfigError: it cannot be read, or is none.
+    """
     try:
-        raw = parse_yaml(path.read_text(encoding="utf-8"), str(path)) or []
-        return tuple(TypeAdapter(list[Enhancement]).validate_python(raw))
+        raw = parse_yaml(path.read_text(encoding="utf-8"), str(path))
+        return TypeAdapter(kind).validate_python(empty if raw is None else raw)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except ValidationError as error:

@@ -17,15 +17,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from llm_as_judge import operators, plugins
-from llm_as_judge.config import config_files, parse_yaml
+from llm_as_judge.config import config_files
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.files import file_sha256
 from llm_as_judge.operators.base import Argument, Operator, snake_case
-from llm_as_judge.operators.prompts import GUIDANCE, OperatorPrompts, placeholders
-from llm_as_judge.refused import place_and_reason
+from llm_as_judge.operators.prompts import GUIDANCE, OperatorPrompts, placeholders, read_yaml
 from llm_as_judge.types import Domain, Json
 
 _DESCRIPTIONS = "operator_descriptions"
@@ -183,19 +182,12 @@ def _entry(operator: type[Operator], path: Path) -> OperatorEntry:
         arguments = operator.arguments()
     except TypeError as error:
         raise ConfigError(str(error)) from None
-    try:
-        raw = parse_yaml(path.read_text(encoding="utf-8"), str(path))
-        description = Description.model_validate(raw)
-    except ValidationError as error:
-        place, reason = place_and_reason(error)
-        raise ConfigError(f"{path}: {place or 'file'}: {reason}") from None
-    except FileNotFoundError:
+    if not path.is_file():
         raise ConfigError(
             f"{path}: no such file; it describes the operator {operator.__name__}: write it "
             "(docs/extending.md#an-operator)"
-        ) from None
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+        )
+    description = read_yaml(Description, path)
     if any(argument.name == EXECUTOR for argument in arguments):
         raise ConfigError(
             f"{path}: argument {EXECUTOR!r}: every operator that asks has it already "

@@ -13,16 +13,12 @@ import inspect
 import itertools
 import selectors
 from collections.abc import Awaitable, Callable, Sequence
-from types import FunctionType
 from typing import Any
 
 from .frames import MAX_CALL, Channel, FrameError
 from .functions import answer, defined, execute
 
 PLAIN = (str, int, float, bool, type(None))
-
-
-CO_VARKEYWORDS = 8
 
 _prepared: list[asyncio.AbstractEventLoop] = []
 
@@ -82,30 +78,11 @@ async def _awaited(value: Any) -> Any:
 
 
 def _accepted(target: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    names = _names_taken(target)
-    if names is None:
+    """Those of ``arguments`` with which a class or an instance may be called."""
+    parameters = inspect.signature(target).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return arguments
-    return {name: value for name, value in arguments.items() if name in names}
-
-
-def _names_taken(target: Any) -> set[str] | None:
-    """Names of the arguments that a class or an instance is called with; None: any."""
-    # A plain function says it itself: inspect would touch some eighty pages of a fresh fork.
-    if isinstance(target, type):
-        makes: object = target.__new__
-        usual = type(target) is type and makes is object.__new__
-        function = target.__init__ if usual else None  # type: ignore[misc]
-    else:
-        function = getattr(target.__call__, "__func__", None)
-    if type(function) is FunctionType and not function.__dict__:
-        code = function.__code__
-        if code.co_flags & CO_VARKEYWORDS:
-            return None
-        return set(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
-    parameters = inspect.signature(target).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return None
-    return {p.name for p in parameters}
+    return {name: value for name, value in arguments.items() if name in parameters}
 
 
 class _Llm:

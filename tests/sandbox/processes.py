@@ -8,9 +8,15 @@ from pathlib import Path
 from llm_as_judge.types import Sandbox
 
 
+def server_pid(sandbox: Sandbox) -> int:
+    """Of bwrap, or of the server without packages itself."""
+    pid: int = sandbox._launcher._servers[False].process.pid  # type: ignore[attr-defined]
+    return pid
+
+
 def process_states(sandbox: Sandbox) -> list[str]:
     """One letter for each process of the jail: the server's, its parent's, and the children's."""
-    root: int = sandbox._launcher.server_pid  # type: ignore[attr-defined]
+    root = server_pid(sandbox)
     parents, states = {}, {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -7,7 +7,7 @@ import os
 import signal
 
 import pytest
-from processes import processes_settled, runs_begun
+from processes import processes_settled, runs_begun, server_pid
 
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox.forkserver import KEPT_READY, KINDS
@@ -99,7 +99,7 @@ async def test_death_of_the_server_is_our_failure_and_it_comes_back(jail: Sandbo
     grading = jail.run_tests(source, "f", tests, RunLimits(wall_s=20))
     together = asyncio.gather(*running, grading, return_exceptions=True)
     await runs_begun(jail, 4)
-    os.kill(jail._launcher.server_pid, signal.SIGKILL)  # type: ignore[attr-defined]
+    os.kill(server_pid(jail), signal.SIGKILL)
     assert [type(outcome) for outcome in await together] == [SandboxError] * 3
     result = await jail.run_function("def f(): return 'back'", "f", [], LIMITS)
     assert result.value == "back"

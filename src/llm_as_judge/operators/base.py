@@ -134,41 +134,28 @@ class Argument:
         return self.default is None
 
 
+@dataclass(slots=True, eq=False)
 class ExecutionContext:
-    """What the operator calls of one execution share: never used by two executions.
+    """What the operator calls of one execution share: never used by two executions."""
 
-    Args:
-        executor: the frozen model.
-        enhancements: operator hints, see :mod:`llm_as_judge.operators.prompts`.
-        equality: which answers are the same; None = those spelled alike.
-    """
-
-    def __init__(
-        self,
-        executor: ChatModel,
-        sandbox: Sandbox,
-        problem: Problem,
-        settings: OperatorSettings,
-        enhancements: tuple[Enhancement, ...] = (),
-        equality: Equality | None = None,
-    ) -> None:
-        self.executor = executor
-        self.sandbox = sandbox
-        self.problem = problem
-        self.settings = settings
-        self.enhancements = enhancements
-        self._equality = equality or spelled_alike
-        self._max_tokens = settings.max_tokens_of.get(problem.dataset, settings.max_tokens)
-        self._draws: Counter[tuple[str, str]] = Counter()
-        self._reports: dict[str, TestReport] = {}
-        self.dollars = Dollars()
-        self.spent = 0.0
-        """Of all calls so far, in written tokens of the default executor."""
+    executor: ChatModel
+    sandbox: Sandbox
+    problem: Problem
+    settings: OperatorSettings
+    enhancements: tuple[Enhancement, ...] = ()
+    """Operator hints, see :mod:`llm_as_judge.operators.prompts`."""
+    equality: Equality | None = None
+    """Which answers are the same; None = those spelled alike."""
+    dollars: Dollars = field(default_factory=Dollars)
+    spent: float = 0.0
+    """Of all calls so far, in written tokens of the default executor."""
+    _draws: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _reports: dict[str, TestReport] = field(default_factory=dict)
 
     async def classes(self, answers: Sequence[str]) -> list[int]:
         """For each answer the number of its class; the gold is not shown."""
         asked = replace(self.problem, answers=(), hidden_tests=())
-        return await self._equality(asked, answers)
+        return await (self.equality or spelled_alike)(asked, answers)
 
     async def tested(self, code: str) -> TestReport:
         """The visible tests on ``code``, run once for equal code.
@@ -215,7 +202,7 @@ class ExecutionContext:
         first = asking.temperature if drafts else asking.steady_temperature
         return ChatRequest(
             messages=(Message("user", prompt),),
-            max_tokens=self._max_tokens,
+            max_tokens=settings.max_tokens_of.get(self.problem.dataset, settings.max_tokens),
             # Where the first draw is a sample, all are samples of one distribution: which of them
             # comes first is then a matter of the offset alone.
             temperature=first if first or not draw else VOTE_TEMPERATURE,

@@ -301,34 +301,27 @@ class _Pool:
             self.idle.popleft().sock.close()
 
 
+@dataclass(slots=True, eq=False)
 class _ForkedChild:
-    def __init__(
-        self,
-        server: ForkServer,
-        kind: ChildKind,
-        number: int,
-        sock: socket.socket,
-        ended: asyncio.Future[Exit | None],
-    ) -> None:
-        self.sock = sock
-        self._server = server
-        self._kind = kind
-        self._number = number
-        self._ended = ended
+    server: ForkServer
+    kind: ChildKind
+    number: int
+    sock: socket.socket
+    ended: asyncio.Future[Exit | None]
 
     @property
     def lost(self) -> bool:
-        return self._ended.done() and self._ended.result() is None
+        return self.ended.done() and self.ended.result() is None
 
     @property
     def gone(self) -> bool:
-        return self._ended.done()
+        return self.ended.done()
 
     async def processor_s(self) -> float | None:
-        return await self._server.look(self._number)
+        return await self.server.look(self.number)
 
     async def end(self, clean: bool = False) -> Exit:
         self.sock.close()
-        ended = await self._server.kill(self._number, self._ended, wait=not clean)
-        await self._server.replace(self._kind)
+        ended = await self.server.kill(self.number, self.ended, wait=not clean)
+        await self.server.replace(self.kind)
         return ended or Exit(None, None, 0.0)

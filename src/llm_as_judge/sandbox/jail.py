@@ -91,11 +91,6 @@ class JailLauncher:
             layers.append("landlock")
         return "+".join(layers)
 
-    @property
-    def server_pid(self) -> int | None:
-        """The process to watch from outside: bwrap, or the server without packages itself."""
-        return self._servers[False].process.pid if False in self._servers else None
-
     async def start(self, kind: ChildKind) -> Child:
         return await (await self._living_server(kind.packages)).start(kind)
 

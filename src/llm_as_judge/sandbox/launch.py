@@ -14,7 +14,7 @@ import signal
 import socket
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -166,33 +166,27 @@ class SubprocessLauncher:
         """Nothing outlives a run."""
 
 
+@dataclass(eq=False)
 class _SubprocessChild:
+    sock: socket.socket
+    process: asyncio.subprocess.Process
+    folder: tempfile.TemporaryDirectory[str]
+    started: float = field(default_factory=time.monotonic)
     lost = False
 
-    def __init__(
-        self,
-        sock: socket.socket,
-        process: asyncio.subprocess.Process,
-        folder: tempfile.TemporaryDirectory[str],
-    ) -> None:
-        self.sock = sock
-        self._process = process
-        self._folder = folder
-        self._started = time.monotonic()
-
     async def processor_s(self) -> float | None:
-        if self._process.returncode is not None:
+        if self.process.returncode is not None:
             return None
         try:
-            return time.clock_gettime(processor_clock(self._process.pid))
+            return time.clock_gettime(processor_clock(self.process.pid))
         except (AttributeError, OSError):  # not Linux: the elapsed time bounds it
-            return time.monotonic() - self._started
+            return time.monotonic() - self.started
 
     async def end(self, clean: bool = False) -> Exit:
         self.sock.close()
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        code = await self._process.wait()
-        self._folder.cleanup()
+            os.killpg(self.process.pid, signal.SIGKILL)
+        code = await self.process.wait()
+        self.folder.cleanup()
         # asyncio reaps without the usage record: the elapsed time bounds the processor time.
-        return Exit.of(code, time.monotonic() - self._started)
+        return Exit.of(code, time.monotonic() - self.started)

@@ -125,10 +125,6 @@ class Given:
         return self._objects[number]
 
 
-def _contains(container: Any, item: Any) -> bool:
-    return item in container
-
-
 def _listed(value: Any) -> Any:
     """The items, where they can be taken now; an iterator of its own is asked for each."""
     iterator = iter(value)
@@ -153,7 +149,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "getitem": operator.getitem,
     "setitem": operator.setitem,
     "delitem": operator.delitem,
-    "contains": _contains,
+    "contains": operator.contains,
     "listed": _listed,
     "next": next,
     "reversed": reversed,

@@ -4,7 +4,7 @@ It runs inside the jail and holds nothing worth reading: a program's source and 
 host to the child directly, over the child's own socket. Control messages are datagrams:
 
     host   -> server   {"start": n, "loops", "limits"} with the child's socket, {"kill": n}, {"look": n}
-    server -> host     {"ready": modules}, {"ended": n, "code" or "signal", "cpu_s"}, {"seen": n, "cpu_s"}
+    server -> host     {"landlock": there is}, {"ended": n, "code" or "signal", "cpu_s"}, {"seen": n, "cpu_s"}
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import resource
 import select
 import signal
 import socket
-import sys
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -61,37 +60,27 @@ def main(descriptor: int) -> None:  # pragma: no cover - in the jail
     """Serves the host at ``descriptor`` until it hangs up."""
     control = socket.socket(fileno=descriptor)
     settings = json.loads(control.recv(MESSAGE))
-    loaded = _preload(settings["packages"])
+    for name in PRELOADED.split():
+        importlib.import_module(name)
+    if settings["packages"]:
+        packages.show(settings["packages"])
+        packages.load()
     workflow.prepare_quiet_loop()
     for _ in range(3):  # fills what is filled at a first use: caches, lazy imports, bytecode
         _warm_up()
     rules = kernel.landlock_rules(settings["readable"])
     if settings["landlock"] and rules is None:
         raise OSError("this kernel has no Landlock")
-    _drop_identity(settings["uid"])
+    if (uid := settings["uid"]) is not None:  # without root's identity go its capabilities
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
     server = _Server(control, Seals(base64.b64decode(settings["syscalls"]), rules))
     os.dup2(0, 2)
     gc.disable()
     gc.freeze()  # a child's collector leaves these pages alone, so that they stay shared
-    control.send(json.dumps({"ready": loaded, "landlock": rules is not None}).encode())
+    control.send(json.dumps({"landlock": rules is not None}).encode())
     server.serve()
-
-
-def _preload(folders: dict[str, str]) -> int:  # pragma: no cover - in the jail
-    for name in PRELOADED.split():
-        importlib.import_module(name)
-    if folders:
-        packages.show(folders)
-        packages.load()
-    return len(sys.modules)
-
-
-def _drop_identity(uid: int | None) -> None:  # pragma: no cover - in the jail
-    """Becomes ``uid`` for good: without root's identity go its capabilities."""
-    if uid is not None:
-        os.setgroups([])
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
 
 
 class _Server:  # pragma: no cover - in the jail

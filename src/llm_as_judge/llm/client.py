@@ -19,21 +19,12 @@ from typing import Any
 import httpx
 
 from llm_as_judge.config import checked_key
-from llm_as_judge.errors import ContentFilterError, ContextError, EndpointError, ModelError
+from llm_as_judge.errors import EndpointError, ModelError
+from llm_as_judge.llm import connection, wire
 from llm_as_judge.llm.billing import Attempt, Role
-from llm_as_judge.llm.connection import (
-    Connection,
-    RateLimit,
-    Server,
-    answered,
-    asked_directly,
-    post_json,
-    served_models,
-)
 from llm_as_judge.llm.gathered import DRAWS_PROBE, KnownDraws, probed_draws
 from llm_as_judge.llm.ledger import Ledger, Price, prompt_price, worst_case_tokens
 from llm_as_judge.llm.refusals import REFUSED_KEY, ReplyError
-from llm_as_judge.llm.wire import WireReply, read_draws, read_response, request_body, sent, usage_of
 from llm_as_judge.quoting import quoted, without_known_keys
 from llm_as_judge.types import ChatReply, ChatRequest, Message, SharedPrompt, Usage
 
@@ -43,7 +34,6 @@ Revive = Callable[[float], Awaitable[bool]]
 
 _NO_SERVER = ("connect", "dropped")
 _REFUSED = ("http_400", "http_422")
-_ERRORS = {"too_long": ContextError, "content_filter": ContentFilterError}
 _LONGEST_WAIT_S = 60.0
 """An endpoint that asks for a longer pause is taken to be unusable now."""
 
@@ -117,12 +107,12 @@ class OpenAIChat:
         """Request fields that this endpoint turned out not to take."""
         self.name = name
         self._role = role
-        self._server = Server(base_url.rstrip("/"))
-        self._connection = Connection(
+        self._server = connection.Server(base_url.rstrip("/"))
+        self._connection = connection.Connection(
             api_key=checked_key(api_key, f"{role} {name}: api_key"),
             concurrency=self.limits.concurrency,
             timeout_s=self.limits.timeout_s,
-            trust_env=not asked_directly(base_url, no_proxy),
+            trust_env=not connection.asked_directly(base_url, no_proxy),
             transport=transport,
         )
         self._revive = revive
@@ -196,10 +186,9 @@ class OpenAIChat:
                 answer = await self.answer_to(DRAWS_PROBE)
             finally:
                 seconds = time.perf_counter() - started
-                if answer:
-                    self._book(Attempt(usage_of(answer.get("usage")), None, seconds, bound=worst))
-                else:
-                    self._book(Attempt(None, None, seconds, "no_draws"))
+                usage = wire.usage_of(answer.get("usage")) if answer else None
+                bound, failure = (worst, "") if answer else (Usage(), "no_draws")
+                self._book(Attempt(usage, None, seconds, failure, bound=bound))
         return answer
 
     async def _ask(self, request: ChatRequest, wanted: int) -> list[ChatReply]:
@@ -209,7 +198,7 @@ class OpenAIChat:
         count_each = wanted > 1 and self._counts_each
         for number in itertools.count(1):  # a try that does not count as a retry is one, too
             began = time.monotonic()
-            body = request_body(
+            body = wire.request_body(
                 request,
                 self.model_name,
                 extra_tokens=extra_tokens,
@@ -240,7 +229,7 @@ class OpenAIChat:
 
     async def _attempt(
         self, request: ChatRequest, body: dict[str, Any], number: int
-    ) -> tuple[list[WireReply], float]:
+    ) -> tuple[list[wire.WireReply], float]:
         """One request on the wire, booked in the ledger whatever comes of it."""
         wanted = int(body.get("n", 1))
         allowed = body.get("max_tokens") or body.get("max_completion_tokens") or request.max_tokens
@@ -268,13 +257,15 @@ class OpenAIChat:
     def _within_budget(self, worst: Usage) -> AbstractAsyncContextManager[None]:
         return self.ledger.within_budget(worst, self.price, self.written_price)
 
-    async def _send(self, body: dict[str, Any]) -> tuple[list[WireReply], Usage | None]:
+    async def _send(self, body: dict[str, Any]) -> tuple[list[wire.WireReply], Usage | None]:
         http, timeout_s = self._connection.http, self.limits.timeout_s
-        response = await post_json(http, self._server, "/chat/completions", body, timeout_s)
+        response = await connection.post_json(
+            http, self._server, "/chat/completions", body, timeout_s
+        )
         if "n" in body:
-            replies, usage = read_draws(*response, count_each=self._counts_each)
+            replies, usage = wire.read_draws(*response, count_each=self._counts_each)
         else:
-            replies = [read_response(*response)]
+            replies = [wire.read_response(*response)]
             usage = replies[0].usage
         self._notice_model(replies[0].model)
         # replies go to files and programs, and an endpoint may repeat what it was sent
@@ -293,7 +284,7 @@ class OpenAIChat:
             self._tokens.spend(counted.prompt_tokens + counted.completion_tokens)
 
     def _reply(
-        self, request: ChatRequest, reply: WireReply, seconds: float, attempts: int, wanted: int
+        self, request: ChatRequest, reply: wire.WireReply, seconds: float, tries: int, wanted: int
     ) -> ChatReply:
         usage = reply.usage
         cost, of_prompt = self._dollars(usage), None
@@ -301,14 +292,14 @@ class OpenAIChat:
             alone = usage and replace(usage, completion_tokens=0)
             of_prompt = SharedPrompt(request.draw, self._dollars(alone))
         if usage is None:  # the bill has its bound; an efficiency computed from 0 would be a lie
-            usage = _estimated(request, reply.text)
+            usage = wire.estimated_tokens(request, reply.text)
         return ChatReply(
             text=reply.text,
             finish_reason=reply.finish_reason,
             usage=usage,
             cost_usd=cost,
             seconds=seconds,
-            attempts=attempts,
+            attempts=tries,
             shared_prompt=of_prompt,
             first_token=reply.first_token if request.top_logprobs else None,
             logprobs=reply.logprobs if self.limits.logprobs is not None else None,
@@ -323,7 +314,7 @@ class OpenAIChat:
         """Whether the request is to be sent again without what was refused: requests that were under way
         when the first refusal came had it too."""
         name = problem.refused_field
-        if not name or not sent(body, name):
+        if not name or not wire.sent(body, name):
             return False
         if name not in self.left_out:
             self.left_out.add(name)
@@ -332,7 +323,7 @@ class OpenAIChat:
 
     def _notice_model(self, name: str) -> None:
         """Said once: an endpoint may answer with another model than the one that figures are told of."""
-        if name and not self._noticed and not _same_model(name, self.model_name):
+        if name and not self._noticed and not wire.same_model(name, self.model_name):
             self._noticed = True
             asked, who = self.model_name, self._described()
             log.warning("%s: asked for %s, and its replies say %s", who, asked, name)
@@ -349,10 +340,8 @@ class OpenAIChat:
         await asyncio.sleep(pause)
 
     def _give_up(self, problem: ReplyError, tries: int) -> EndpointError:
-        times = "1 try" if tries == 1 else f"{tries} tries"
-        error = _ERRORS.get(problem.kind, EndpointError)
         key = f"; set {self._key_variable}" if problem.kind in REFUSED_KEY else ""
-        return error(f"{self._described()}: {problem.kind}: {problem.message}{key} ({times})")
+        return problem.given_up(self._described(), key, tries)
 
     def _described(self) -> str:
         who = " ".join(filter(None, [self._role, self.name]))  # a list of models has no name
@@ -377,23 +366,23 @@ class OpenAIChat:
         Raises:
             ModelError: not reachable, key refused, or no OpenAI-compatible endpoint.
         """
-        self._connection.bind(self._described())
-        return await served_models(
-            self._connection.http, self._server, self._described(), wait_s, self._key_variable
-        )
+        who = self._described()
+        self._connection.bind(who)
+        http = self._connection.http
+        return await connection.served_models(http, self._server, who, wait_s, self._key_variable)
 
     async def answer_to(self, asked: Mapping[str, Any]) -> dict[str, Any] | None:
         """The response to a one-word request with the extra fields ``asked``: an object with a list
         of choices; None if it is refused."""
         self._connection.bind(self._described())
         request = ChatRequest((Message("user", "Say yes."),), max_tokens=4)
-        body = request_body(
+        body = wire.request_body(
             request, self.model_name, extra_tokens=0, attempt=0, left_out=tuple(self.left_out)
         )
         if "max_tokens" in self.left_out:
             names = {"max_tokens": "max_completion_tokens"}
             asked = {names.get(name, name): value for name, value in asked.items()}
-        return await answered(self._connection.http, self._server, {**body, **asked})
+        return await connection.answered(self._connection.http, self._server, {**body, **asked})
 
     # ----------------------------------------------------------------------------------- lifetime
     async def aclose(self) -> None:
@@ -405,17 +394,5 @@ class OpenAIChat:
         return aclosing(self)
 
 
-def _rate(per_minute: float | None) -> RateLimit | None:
-    return RateLimit(per_minute) if per_minute is not None else None
-
-
-def _same_model(one: str, other: str) -> bool:
-    """Whether two names are of one model: a provider's prefix and the date of a version do not count."""
-    one, other = (name.casefold().rstrip("/").rpartition("/")[2] for name in (one, other))
-    return one.startswith(other) or other.startswith(one)
-
-
-def _estimated(request: ChatRequest, text: str) -> Usage:
-    """About four bytes a token, for endpoints that do not say."""
-    prompt = sum(len(m.content.encode()) for m in request.messages)
-    return Usage(max(1, prompt // 4), max(1, len(text.encode()) // 4))
+def _rate(per_minute: float | None) -> connection.RateLimit | None:
+    return connection.RateLimit(per_minute) if per_minute is not None else None

@@ -75,15 +75,11 @@ class RecordedChat:
         self._model = model
         self._recording = recording
         self._mode = mode
-        self._name = name or (model.name if model is not None else "")
+        self.name = name or (model.name if model is not None else "")
         self._ledger = ledger
         self._role: Role = role
         self._in_flight: InFlight[Outcome] = InFlight()
         self._billed: set[str] = set()
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """One reply, recorded or new.
@@ -92,13 +88,11 @@ class RecordedChat:
             NotRecordedError: replay of a call that was not recorded.
             EndpointError: from the model, or as it was recorded.
         """
-        key = request_digest(self._name, request)
-        known = self._recording.get(key, self._asked(request))
-        if known is not None and known.reply is None and self._mode == "cache":
-            known = None
+        key = request_digest(self.name, request)
+        known = self._known(request)
         if known is None and self._mode == "replay":
             raise NotRecordedError(self._not_recorded(request))
-        if known is None:
+        if known is None or (known.reply is None and self._mode == "cache"):
             joined = self._in_flight.has(key)
             outcome = await self._in_flight.run(key, lambda: self._ask(key, request))
             return self._given(outcome, again=joined)
@@ -109,11 +103,11 @@ class RecordedChat:
     def _not_recorded(self, request: ChatRequest) -> str:
         asked = quoted(request.messages[-1].content, 80) if request.messages else ""
         text = (
-            f"replay: {self._name} was not asked this in {self._recording.path} (draw "
+            f"replay: {self.name} was not asked this in {self._recording.path} (draw "
             f"{request.draw}, {asked!r})"
         )
         earlier = reversed(range(min(request.draw, _DRAWS_LOOKED_UP)))
-        last = next((d for d in earlier if self._has(request.later(d - request.draw))), None)
+        last = next((d for d in earlier if self._known(request.later(d - request.draw))), None)
         if last is None:
             return f"{text}; {self._recording.remedy}"
         return (
@@ -121,12 +115,11 @@ class RecordedChat:
             f"executor.draw_offset or workflow.draws; else {self._recording.remedy}"
         )
 
-    def _has(self, request: ChatRequest) -> bool:
-        key = request_digest(self._name, request)
-        return self._recording.get(key, self._asked(request)) is not None
+    def _known(self, request: ChatRequest) -> Outcome | None:
+        return self._recording.get(request_digest(self.name, request), self._asked(request))
 
     def _asked(self, request: ChatRequest) -> dict[str, Any]:
-        return {"model": self._name, "request": request}
+        return {"model": self.name, "request": request}
 
     async def _ask(self, key: str, request: ChatRequest) -> Outcome:
         assert self._model is not None

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from llm_as_judge.errors import ContentFilterError, ContextError, EndpointError
 from llm_as_judge.quoting import quoted
 from llm_as_judge.types import Usage
 
@@ -129,6 +130,17 @@ class ReplyError(Exception):
         """The request field that the endpoint does not take, where it says so; or :data:`ROLES`."""
         self.untouched = untouched
         """No model began to work on it: it did not arrive, or was turned away at the door."""
+
+    def given_up(self, who: str, remedy: str, tries: int) -> EndpointError:
+        """What is raised after the last try.
+
+        Args:
+            remedy: empty, or begins with ``;``.
+        """
+        times = "1 try" if tries == 1 else f"{tries} tries"
+        error = {"too_long": ContextError, "content_filter": ContentFilterError}.get(self.kind)
+        said = f"{who}: {self.kind}: {self.message}{remedy} ({times})"
+        return (error or EndpointError)(said)
 
 
 def refusal(status: int, headers: Mapping[str, str], content: bytes) -> ReplyError:

@@ -51,22 +51,14 @@ class ScriptedChat:
         role: Role = "executor",
     ) -> None:
         self._answers = answers
-        self._name = name
+        self.name = name
         self._delay_s = delay_s
         self._price = price
         self._written_price = written_price
-        self._ledger = ledger if ledger is not None else Ledger()
-        self._role: Role = role
+        self.ledger = ledger if ledger is not None else Ledger()
+        self._role = role
         self.requests: list[ChatRequest] = []
         """Every request so far, in the order of arrival."""
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def ledger(self) -> Ledger:
-        return self._ledger
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """One reply.
@@ -78,9 +70,9 @@ class ScriptedChat:
         """
         turn = len(self.requests)
         self.requests.append(request)
-        self._ledger.record_call(self._role)
+        self.ledger.record_call(self._role)
         worst = worst_case_tokens(request)
-        async with self._ledger.within_budget(worst, self._price, self._written_price):
+        async with self.ledger.within_budget(worst, self._price, self._written_price):
             await asyncio.sleep(self._delay_s)
             text = self._text(request, turn)
             usage = counted_usage(request, text)
@@ -92,7 +84,7 @@ class ScriptedChat:
                 prompt_price=prompt_price(self._price),
                 written_price=self._written_price,
             )
-            self._ledger.record_attempt(self._role, attempt)
+            self.ledger.record_attempt(self._role, attempt)
         return ChatReply(text, "stop", usage, cost, seconds=self._delay_s)
 
     def _text(self, request: ChatRequest, turn: int) -> str:
@@ -104,11 +96,11 @@ class ScriptedChat:
             for piece, reply in answers.items():
                 if piece in asked:
                     return str(reply)
-            raise EndpointError(f"{self._name}: the script has no reply for {quoted(asked, 80)!r}")
+            raise EndpointError(f"{self.name}: the script has no reply for {quoted(asked, 80)!r}")
         if callable(answers):
             return answers(request)
         if turn >= len(answers):
-            raise EndpointError(f"{self._name}: the script ends after {len(answers)} replies")
+            raise EndpointError(f"{self.name}: the script ends after {len(answers)} replies")
         return answers[turn]
 
 

@@ -237,6 +237,12 @@ def _reply(data: Any, place: int, usage: Usage | None, content: bytes) -> WireRe
     )
 
 
+def same_model(one: str, other: str) -> bool:
+    """Whether two names are of one model: a provider's prefix and the date of a version do not count."""
+    one, other = (name.casefold().rstrip("/").rpartition("/")[2] for name in (one, other))
+    return one.startswith(other) or other.startswith(one)
+
+
 def _text_of(content: Any) -> str | None:
     """The text of a message: a text, or a list of parts of which those of text count, and not those of a
     thought. None: it has another shape."""
@@ -279,6 +285,12 @@ def usage_of(data: object) -> Usage | None:
     details = data.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
     return Usage(prompt, completion, cached if _is_count(cached) and cached <= prompt else 0)
+
+
+def estimated_tokens(request: ChatRequest, reply: str) -> Usage:
+    """About four bytes a token, for endpoints that do not say."""
+    prompt = sum(len(m.content.encode()) for m in request.messages)
+    return Usage(max(1, prompt // 4), max(1, len(reply.encode()) // 4))
 
 
 def _is_count(value: object) -> TypeGuard[int]:

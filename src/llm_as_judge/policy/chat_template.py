@@ -50,7 +50,13 @@ def prompt_ids(
     except _TEMPLATE_ERRORS:
         whole = False
     if not whole:
-        text = _rendered_alternating(tokenizer, alternating(unmarked))
+        try:
+            text = _rendered(tokenizer, alternating(unmarked))
+        except _TEMPLATE_ERRORS as error:
+            raise ModelError(
+                f"{_where(tokenizer)}: its chat template cannot be used: {quoted(str(error))}; wanted one "
+                "that renders turns of user and assistant as texts"
+            ) from None
     ids: list[int] = tokenizer(text + prefix, add_special_tokens=False)["input_ids"]
     return ids
 
@@ -74,16 +80,6 @@ def _rendered(tokenizer: Any, messages: Sequence[Message]) -> str:
         enable_thinking=False,
     )
     return text
-
-
-def _rendered_alternating(tokenizer: Any, messages: Sequence[Message]) -> str:
-    try:
-        return _rendered(tokenizer, messages)
-    except _TEMPLATE_ERRORS as error:
-        raise ModelError(
-            f"{_where(tokenizer)}: its chat template cannot be used: {quoted(str(error))}; wanted one that "
-            "renders turns of user and assistant as texts"
-        ) from None
 
 
 def _where(tokenizer: Any) -> str:

@@ -191,7 +191,11 @@ def checkpoints(root: Path) -> list[Path]:
 def newest_first(root: Path) -> list[Path]:
     """Complete checkpoints under ``root``, the one written last first: a new run may begin again
     below the steps of an older one."""
-    return sorted(checkpoints(root), key=lambda p: (_order(p), _written(p)), reverse=True)
+
+    def written(checkpoint: Path) -> tuple[int, int]:
+        return _order(checkpoint), (checkpoint / STATE).stat().st_mtime_ns
+
+    return sorted(checkpoints(root), key=written, reverse=True)
 
 
 def _order(checkpoint: Path) -> int:
@@ -201,10 +205,6 @@ def _order(checkpoint: Path) -> int:
     except ModelError:
         return 0
     return int(manifest["order"]) if manifest else 0
-
-
-def _written(checkpoint: Path) -> int:
-    return (checkpoint / STATE).stat().st_mtime_ns
 
 
 def latest_checkpoint(root: Path) -> Path | None:

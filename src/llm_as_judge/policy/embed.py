@@ -37,23 +37,16 @@ class SentenceEmbedder:
         Raises:
             ModelError: the folder holds no encoder that transformers can load.
         """
-        self._name = name
+        self.name = name
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder)
             self._model: Any = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
         except (OSError, ValueError, KeyError, json.JSONDecodeError) as error:
             first = str(error).strip().splitlines()[0]
             raise ModelError(f"{folder}: no sentence model can be loaded: {first}") from None
+        self.dimensions = int(self._model.config.hidden_size)
         self._known: OrderedDict[str, list[float]] = OrderedDict()
         self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def dimensions(self) -> int:
-        return int(self._model.config.hidden_size)
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """(N, D); a text embedded lately is not computed again."""

@@ -68,12 +68,7 @@ class Hit:
 class ExperienceBuffer:
     """Entries by domain. Its methods may be called from several threads."""
 
-    def __init__(
-        self,
-        *,
-        threshold: float = 8.0,
-        size: int = 100,
-    ) -> None:
+    def __init__(self, *, threshold: float = 8.0, size: int = 100) -> None:
         """
         Args:
             threshold: least total reward of an entry, on the scale of ``reward.py``.
@@ -123,7 +118,9 @@ class ExperienceBuffer:
             return False
         mine[entry.key] = entry
         if len(mine) > self.size:
-            del mine[_makes_room(mine.values())]
+            copies = Counter(one.hash for one in mine.values())
+            leaving = min(mine.values(), key=lambda one: (-copies[one.hash], one.reward, one.step))
+            del mine[leaving.key]
         return True
 
     def nearest(
@@ -153,14 +150,6 @@ class ExperienceBuffer:
             if len(hits) == k:
                 break
         return hits
-
-
-def _makes_room(entries: Iterable[Experience]) -> tuple[str, str]:
-    """Key of the entry to leave: of the most frequent program, the least reward, the oldest."""
-    listed = list(entries)
-    copies = Counter(entry.hash for entry in listed)
-    leaving = min(listed, key=lambda entry: (-copies[entry.hash], entry.reward, entry.step))
-    return leaving.key
 
 
 def same_problem(entry: Experience, problem: Problem) -> bool:

@@ -147,8 +147,6 @@ def _entry(row: _Entry, domain: Domain, dimensions: int | None) -> Experience:
     """
     Args:
         dimensions: of the vector; None = it is not to be used.
-    Raises:
-        ValueError: another domain, or no such vector.
     """
     if row.domain != domain:
         raise ValueError(f"domain: found {row.domain!r}, wanted {domain!r}")

@@ -14,16 +14,10 @@ import numpy as np
 from llm_as_judge.policy.experience import (
     Experience,
     ExperienceBuffer,
-    Hit,
     compared_text,
     passage_digests,
 )
-from llm_as_judge.policy.experience_files import (
-    BufferKind,
-    buffer_files,
-    load_buffer,
-    save_buffer,
-)
+from llm_as_judge.policy.experience_files import BufferKind, buffer_files, load_buffer, save_buffer
 from llm_as_judge.policy.prompt import Example, shorten
 from llm_as_judge.types import Domain, Embedder, Group, Problem, Rollout
 
@@ -70,7 +64,8 @@ class Memory:
             mean = np.mean([vectors_P[i] for i in members], axis=0)
             mean /= np.linalg.norm(mean)
             asked = [problems_P[i] for i in members]
-            of_domain[domain] = _examples(self.buffer.nearest(mean, domain, self.top_k, asked))
+            hits = self.buffer.nearest(mean, domain, self.top_k, asked)
+            of_domain[domain] = tuple(_example(hit.experience) for hit in reversed(hits))
         return [of_domain[problem.domain] for problem in problems_P]
 
     def remember(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
@@ -114,12 +109,5 @@ class Memory:
         return buffer_files(self.buffer, self._kind)
 
 
-def _examples(hits: Sequence[Hit]) -> tuple[Example, ...]:
-    return tuple(
-        Example(
-            problem=hit.experience.shown,
-            program=hit.experience.program,
-            problem_id=hit.experience.problem_id,
-        )
-        for hit in reversed(hits)
-    )
+def _example(of: Experience) -> Example:
+    return Example(problem=of.shown, program=of.program, problem_id=of.problem_id)

@@ -68,11 +68,7 @@ class RecordedSampler:
         new: SampleStream | None = None,
         samples: int = 0,
     ) -> AsyncGenerator[Sample, None]:
-        """A prompt's programs are kept when all of them are written.
-
-        Raises:
-            OutputError: the recording cannot be written.
-        """
+        """A prompt's programs are kept when all of them are written."""
         for p, asked in enumerate(asked_P):
             for k, completion in enumerate(self._known(asked) or ()):
                 yield Sample(p, k, completion)

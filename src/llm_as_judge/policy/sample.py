@@ -43,6 +43,10 @@ class _Row:
     logprobs: list[float] = field(default_factory=list)
     stop: StopReason = "length"
 
+    def completion(self, policy: Policy, prompt: list[int]) -> Completion:
+        ids, logprobs = self.ids, self.logprobs
+        return completion_of(policy.tokenizer, prompt, ids, logprobs, self.stop, policy.version)
+
 
 class HFSampler:
     """A ``PolicySampler`` over the policy's own weights."""
@@ -96,16 +100,10 @@ class HFSampler:
                 ]
                 for i in self._decode(chunk, rows, sampling):
                     p, k = divmod(i, count)
-                    yield Sample(start + p, k, self._completion(chunk[p], rows[i]))
+                    yield Sample(start + p, k, rows[i].completion(self._policy, chunk[p]))
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
         return prompt_ids(self._policy.tokenizer, messages)
-
-    def _completion(self, prompt: list[int], row: _Row) -> Completion:
-        policy = self._policy
-        return completion_of(
-            policy.tokenizer, prompt, row.ids, row.logprobs, row.stop, policy.version
-        )
 
     def _decode(
         self, ids_P: list[list[int]], rows: list[_Row], sampling: Sampling

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 from transformers import AttentionInterface
 
 from llm_as_judge.policy.attention import (
@@ -67,10 +68,7 @@ class _Prompts:
         self.place(owners)
 
     def place(self, owners: list[int]) -> None:
-        """
-        Args:
-            owners: prompt of each row, in order.
-        """
+        """Which prompt each row is of, in order."""
         self._owners = owners
         count = Counter(owners)
         self._rows = max(count.values(), default=0)
@@ -126,12 +124,8 @@ class _Own:
         self.keys, self.values = like.new_zeros(shape), like.new_zeros(shape)
 
     def grow(self, tokens: int) -> None:
-        for name in ("keys", "values"):
-            old = getattr(self, name)
-            rows, heads, count, size = old.shape
-            new = old.new_zeros(rows, heads, tokens, size)
-            new[:, :, :count] = old
-            setattr(self, name, new)
+        more = tokens - self.keys.shape[2]
+        self.keys, self.values = (pad(one, (0, 0, 0, more)) for one in (self.keys, self.values))
 
     def keep(self, chosen: Tensor) -> None:
         self.keys, self.values = self.keys[chosen], self.values[chosen]

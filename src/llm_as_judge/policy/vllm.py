@@ -271,12 +271,7 @@ class VllmSampler:
 
     # ------------------------------------------------------------------------------------- the wire
     async def _post(self, path: str, body: dict[str, Any], timeout_s: float | None = None) -> bytes:
-        """The same as :meth:`_once`, and where the server cannot be connected to, again until it can.
-
-        Raises:
-            EndpointError: it does not come back in time.
-            ReplyError: any other trouble.
-        """
+        """The same as :meth:`_once`, and where the server cannot be connected to, again until it can."""
         clock = asyncio.get_running_loop().time
         since = clock()
         while True:

@@ -19,40 +19,28 @@ from llm_as_judge.types import Problem
 from written_programs import written_run
 
 CALLS = Path(__file__).with_name("embedded_calls.jsonl")
+TRAM = "A tram has 7 seats in each of 6 rows. How many seats has it?"
+PEARS = "Mia has 15 pears and gives away 6. How many are left?"
+TOWER = "The tower of Lund is old. Its key is kept by Ada Brandt, the baker."
+FERRY = "The ferry to Runmar sails from March. It stops in November, when the ice comes."
+
+
+def _counted(number: int, question: str, gold: str) -> Problem:
+    return Problem(f"own/train/{number}", "gsm8k", "math", question, (gold,))
+
+
+def _read(number: int, question: str, gold: str, context: str) -> Problem:
+    return Problem(f"own/train/{number}", "hotpotqa", "qa", question, (gold,), context=context)
+
+
 STEPS = (
     (
-        Problem(
-            "own/train/1",
-            "gsm8k",
-            "math",
-            "A tram has 7 seats in each of 6 rows. How many seats has it?",
-            ("42",),
-        ),
-        Problem(
-            "own/train/2",
-            "hotpotqa",
-            "qa",
-            "Who keeps the key of the tower?",
-            ("Ada Brandt",),
-            context="The tower of Lund is old. Its key is kept by Ada Brandt, the baker.",
-        ),
+        _counted(1, TRAM, "42"),
+        _read(2, "Who keeps the key of the tower?", "Ada Brandt", TOWER),
     ),
     (
-        Problem(
-            "own/train/3",
-            "gsm8k",
-            "math",
-            "Mia has 15 pears and gives away 6. How many are left?",
-            ("9",),
-        ),
-        Problem(
-            "own/train/4",
-            "hotpotqa",
-            "qa",
-            "In which month does the ferry stop?",
-            ("November",),
-            context="The ferry to Runmar sails from March. It stops in November, when the ice comes.",
-        ),
+        _counted(3, PEARS, "9"),
+        _read(4, "In which month does the ferry stop?", "November", FERRY),
     ),
 )
 

@@ -2,12 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_as_judge.llm.connection import (
-    RateLimit,
-    Server,
-    asked_directly,
-    is_loopback,
-)
+from llm_as_judge.llm.connection import RateLimit, Server, asked_directly, is_loopback
 
 
 class Clock:

@@ -8,10 +8,7 @@ import httpx
 import pytest
 from scripted_endpoint import BOUND, SILENT, Script, ask, chat_over, says
 
-from llm_as_judge.errors import (
-    BudgetError,
-    EndpointError,
-)
+from llm_as_judge.errors import BudgetError, EndpointError
 from llm_as_judge.llm.client import EndpointLimits
 from llm_as_judge.llm.ledger import Budget, Ledger, Price
 from llm_as_judge.types import Usage

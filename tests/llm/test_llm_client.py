@@ -10,11 +10,7 @@ import httpx
 import pytest
 from scripted_endpoint import KEY, URL, Script, ask, chat_over, refuses, says
 
-from llm_as_judge.errors import (
-    ConfigError,
-    EndpointError,
-    ModelError,
-)
+from llm_as_judge.errors import ConfigError, EndpointError, ModelError
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.ledger import Price
 from llm_as_judge.types import Usage
@@ -71,9 +67,8 @@ async def test_a_server_that_was_started_again_is_asked_the_same_once_more() -> 
     chat = chat_over(script, limits=EndpointLimits(retries=0), revive=revive)
     reply = await chat.chat(ask(seed=1))
     assert (reply.text, reply.attempts, len(told)) == ("4", 3, 2)
-    assert (
-        script.bodies[0] == script.bodies[2]
-    )  # its seed too: the reply is that of an unbroken run
+    # its seed too: the reply is that of an unbroken run
+    assert script.bodies[0] == script.bodies[2]
     assert chat.ledger.total.failed_attempts == 2
     told.clear()
     overloaded = chat_over(
@@ -96,16 +91,6 @@ async def test_thinking_tokens_come_on_top() -> None:
     script = Script(says("4"))
     await chat_over(script, limits=EndpointLimits(thinking_tokens=1000)).chat(ask())
     assert script.bodies[0]["max_tokens"] == 1016
-
-
-async def test_effort_is_asked_until_the_endpoint_refuses_it() -> None:
-    script = Script(says("4"), refuses(400, "Unknown parameter: 'reasoning_effort'"), says("5"))
-    chat = chat_over(script, limits=EndpointLimits(reasoning_effort="low"))
-    assert [(await chat.chat(ask())).text, (await chat.chat(ask())).text] == ["4", "5"]
-    assert [body.get("reasoning_effort") for body in script.bodies] == ["low", "low", None]
-    plain = Script(says("4"))
-    await chat_over(plain).chat(ask())
-    assert "reasoning_effort" not in plain.bodies[0]
 
 
 async def test_a_client_mistake_is_not_tried_again() -> None:

@@ -24,6 +24,11 @@ STEPS = (
 FILES = ("rollouts.jsonl", "metrics.jsonl")
 
 
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def config(calls: Path, mode: Literal["cache", "record", "replay"], **executor: object) -> Config:
     given = {"model": "scripted", "temperature": 0.7, "seed": 0, **executor}
     return Config.model_validate(
@@ -49,9 +54,8 @@ async def traced(settings: Config) -> list[tuple[int, int, float]]:
 
 @pytest.mark.parametrize("offset", [0, 2])
 async def test_a_run_with_draws_and_an_offset_is_replayed_byte_for_byte(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offset: int
+    tmp_path: Path, offset: int
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     calls = tmp_path / "calls"
     runs = {}
     for mode in ("record", "replay"):
@@ -77,7 +81,6 @@ return draft["output"]"""
 async def test_a_run_with_draws_offsets_and_two_executors_is_replayed_byte_for_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("written_programs.PROGRAMS", (*PROGRAMS, TWO_EXECUTORS, TWO_EXECUTORS))
     runs, bills = {}, {}
     for mode in ("record", "replay"):
@@ -92,10 +95,7 @@ async def test_a_run_with_draws_offsets_and_two_executors_is_replayed_byte_for_b
     assert b'"executor": "small"' in runs["replay"][0] or b'"executor":"small"' in runs["replay"][0]
 
 
-async def test_a_closed_pool_goes_round_the_draws_of_each_executor(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+async def test_a_closed_pool_goes_round_the_draws_of_each_executor(tmp_path: Path) -> None:
     once = (
         'a = await answer_generate(input=problem, executor="small")\n'
         "b = await answer_generate(input=problem)\n"
@@ -120,10 +120,7 @@ async def test_a_closed_pool_goes_round_the_draws_of_each_executor(
     assert all(answers["replay", o] == answers["cache", o] for o in (0, 1, 2))
 
 
-async def test_an_offset_beyond_the_recording_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+async def test_an_offset_beyond_the_recording_is_one_line(tmp_path: Path) -> None:
     await written_run(config(tmp_path / "calls", "record"), STEPS)
     with pytest.raises(
         ModelError,
@@ -135,19 +132,15 @@ async def test_an_offset_beyond_the_recording_is_one_line(
 
 
 async def test_an_offset_asks_for_the_next_draws_and_shares_those_that_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     first = await traced(config(tmp_path / "calls", "cache"))
     assert first == [(0, 0, 0.7), (1, 1, 0.7), (2, 2, 0.7)]
     both = await traced(config(tmp_path / "calls", "cache", draw_offset=1))
     assert both == [*first, (3, 3, 0.7)]
 
 
-async def test_another_seed_of_training_shares_the_executors_replies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+async def test_another_seed_of_training_shares_the_executors_replies(tmp_path: Path) -> None:
     settings = config(tmp_path / "calls", "cache")
     kept = await traced(settings)
     training = settings.training.model_copy(update={"seed": 5})
@@ -156,9 +149,8 @@ async def test_another_seed_of_training_shares_the_executors_replies(
 
 
 async def test_without_a_seed_of_its_own_the_executor_keeps_that_of_the_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     settings = config(tmp_path / "calls", "cache", seed=None, temperature=None)
     training = settings.training.model_copy(update={"seed": 5})
     kept = await traced(settings.model_copy(update={"training": training}))

@@ -8,25 +8,23 @@ from llm_as_judge.types import Execution, OperatorCall
 
 STEPS = [
     {"step": 1, "rollout/count": 4},  # before the ledger was written: not counted
-    {
-        "step": 2,
-        "rollout/count": 4,
-        "ledger/calls": 6,
-        "ledger/prompt_tokens": 600,
-        "ledger/completion_tokens": 60,
-    },
-    {
-        "step": 3,
-        "rollout/count": 6,
-        "ledger/calls": 6,
-        "ledger/prompt_tokens": 400,
-        "ledger/completion_tokens": 40,
-    },
+    *(
+        {
+            "step": step,
+            "rollout/count": count,
+            "ledger/calls": 6,
+            "ledger/prompt_tokens": 10 * written,
+            "ledger/completion_tokens": written,
+        }
+        for step, count, written in ((2, 4, 60), (3, 6, 40))
+    ),
 ]
 
 
-def test_training_pays_for_a_shared_call_once() -> None:
+def test_training_pays_for_a_shared_call_once_and_the_latest_steps_count() -> None:
     assert measured_means(STEPS) == Means(1.2, 100.0, 10.0, 10)
+    assert measured_means(STEPS, latest=1) == Means(1.0, 400 / 6, 40 / 6, 6)
+    assert measured_means([]) is measured_means(STEPS[:1]) is None
 
 
 def test_an_evaluation_goes_on_as_the_programs_on_disk_did() -> None:
@@ -36,15 +34,6 @@ def test_an_evaluation_goes_on_as_the_programs_on_disk_did() -> None:
     assert means_of_executions([]) is None
 
 
-def test_only_the_latest_steps_count() -> None:
-    assert measured_means(STEPS, latest=1) == Means(1.0, 400 / 6, 40 / 6, 6)
-
-
-def test_without_steps_there_is_no_measurement() -> None:
-    assert measured_means([]) is None
-    assert measured_means(STEPS[:1]) is None
-
-
 def test_the_lines_say_what_they_rest_on_and_that_a_price_is_unknown() -> None:
     assert Estimate(10, Means(1.2, 100.0, 10.0, 10), 50, 800, None).lines == (
         "estimate: 10 programs (as the last 10 programs)",
@@ -52,14 +41,10 @@ def test_the_lines_say_what_they_rest_on_and_that_a_price_is_unknown() -> None:
         "  tokens  about 1,000 read, about 100 written; at most 800 written",
         "  cost    about 350 written tokens, price unknown",
     )
-    unmeasured = str(Estimate(10, Means(1.2, 100.0, 10.0), 50, 800, None))
-    assert "read, about 100 written; at most 800 written" in unmeasured
-    assert "cost    about 350 written tokens" in unmeasured
-    assert "assuming 2 calls a program, replies of full length" in str(
-        Estimate(1, Means(2, 1, 1), 5, 5, None)
-    )
-    assert "assuming 8.1 calls a program" in str(Estimate(1, Means(8.0714, 1, 1), 5, 5, None))
-    assert "assuming 1 call a program" in str(Estimate(1, Means(1, 1, 1), 5, 5, None))
+    for calls, said in ((8.0714, "8.1 calls"), (1, "1 call"), (2, "2 calls")):
+        first = Estimate(48, Means(calls, 1, 1), 5, 5, None, steps=2).lines[0]
+        assumed = f"assuming {said} a program, replies of full length"
+        assert first == f"estimate: 2 steps, 48 programs ({assumed})"
 
 
 def test_replies_from_the_cache_are_no_measurement_of_dollars() -> None:
@@ -75,14 +60,6 @@ def test_replies_from_the_cache_are_no_measurement_of_dollars() -> None:
 )
 def test_a_small_sum_of_dollars_is_not_shown_as_free(usd: float, said: str) -> None:
     assert _sum(usd) == said
-
-
-def test_the_lines_of_a_training_count_its_steps() -> None:
-    first = Estimate(48, Means(2, 1, 1), 5, 5, None, steps=2).lines[0]
-    assert (
-        first
-        == "estimate: 2 steps, 48 programs (assuming 2 calls a program, replies of full length)"
-    )
 
 
 def test_calls_of_a_judge_stand_beside_those_of_the_executor() -> None:

@@ -110,15 +110,6 @@ async def test_a_later_run_that_is_given_a_kept_draw_counts_its_whole_prompt(
     assert other.of(PROMPT.later(1), again[1]) == pytest.approx(paid[1], rel=1e-12)
 
 
-async def test_n_requests_are_billed_n_prompts() -> None:
-    one, each = DrawsEndpoint(), DrawsEndpoint("refuses")
-    for endpoint in (one, each):
-        async with client(endpoint).opened() as chat:
-            await together(GatheredDraws(chat), range(5))
-    assert each.prompt_tokens == 5 * one.prompt_tokens
-    assert each.written_tokens == one.written_tokens
-
-
 async def test_an_endpoint_that_counts_the_first_draw_alone_is_counted_by_its_tokens() -> None:
     endpoint = DrawsEndpoint("first")
     async with client(endpoint).opened() as chat:

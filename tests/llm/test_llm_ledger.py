@@ -13,11 +13,8 @@ from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import ChatRequest, Message, Usage
 
 
-def test_a_price_is_per_million_tokens() -> None:
+def test_a_price_is_per_million_tokens_and_kept_prompt_tokens_have_their_own() -> None:
     assert Price(2.0, 8.0).of(Usage(500_000, 250_000)) == pytest.approx(1.0 + 2.0)
-
-
-def test_kept_prompt_tokens_have_a_price_of_their_own() -> None:
     used = Usage(1_000_000, 0, 400_000)
     assert Price(2.0, 8.0).of(used) == pytest.approx(2.0)
     assert Price(2.0, 8.0, 0.5).of(used) == pytest.approx(0.6 * 2.0 + 0.4 * 0.5)
@@ -156,14 +153,7 @@ def test_metrics_are_the_difference_of_two_moments_and_no_cost_where_it_is_unkno
     }
     ledger.record_attempt("executor", Attempt(Usage(1, 0), None, 1.0))
     assert "ledger/cost_usd" not in ledger.total.since(before).metrics()
-
-
-def test_one_unpriced_token_makes_the_cost_unknown() -> None:
-    ledger = Ledger()
-    ledger.record_attempt("executor", Attempt(Usage(10, 5), 0.5, 1.0))
-    ledger.record_attempt("executor", Attempt(Usage(1, 0), None, 1.0))
-    assert ledger.total.cost_usd is None
-    assert ledger.total.priced_usd == 0.5
+    assert (ledger.total.cost_usd, ledger.total.priced_usd) == (None, 0.5 + 0.25)
 
 
 def test_a_price_that_is_not_known_stays_unknown_for_what_is_estimated() -> None:

@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -21,15 +20,7 @@ from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.recording import Outcome
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import request_digest
-from llm_as_judge.renamed import hint
 from llm_as_judge.types import ChatReply, Usage, to_json
-
-
-@pytest.fixture(autouse=True)
-def _nothing_was_told() -> Iterator[None]:
-    hint.cache_clear()
-    yield
-    hint.cache_clear()
 
 
 @pytest.mark.parametrize("text", ["", "plain", "é\x00\n", "\ud800", "x" * 100_000], ids=len)
@@ -60,7 +51,9 @@ async def test_a_replay_of_a_pool_gives_what_it_holds_and_refuses_the_rest(tmp_p
     await RecordedChat(ScriptedChat(["4"]), Pool(tmp_path), "cache").chat(ask())
     replay = RecordedChat(None, Pool(tmp_path), "replay", name="scripted")
     assert (await replay.chat(ask())).text == "4"
-    with pytest.raises(ModelError, match=r"not asked this in .*pool\.sqlite .*pool fill"):
+    with pytest.raises(
+        ModelError, match=r"not asked this in .*pool\.sqlite \(draw 1, '2\+2\?'\).*pool fill"
+    ):
         await replay.chat(ask(draw=1))
 
 

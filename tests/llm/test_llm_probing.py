@@ -10,10 +10,15 @@ import httpx
 import pytest
 from scripted_endpoint import URL, Script, chat_over, refuses
 
-from llm_as_judge.errors import (
-    ModelError,
-)
+from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.client import OpenAIChat
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +49,6 @@ async def test_an_address_that_lacks_its_v1_is_told_so_before_work_is_sent() -> 
 async def test_a_client_that_cannot_be_opened_says_why_and_closes_quietly(
     monkeypatch: pytest.MonkeyPatch, proxy: str
 ) -> None:
-    for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
     monkeypatch.setenv("ALL_PROXY", proxy)
     with pytest.raises(ModelError, match="proxy settings of the environment") as raised:
         async with OpenAIChat("m", URL).opened() as chat:
@@ -81,9 +83,6 @@ class CountingProxy(BaseHTTPRequestHandler):
 async def test_hosts_of_no_proxy_are_asked_without_the_proxy(
     monkeypatch: pytest.MonkeyPatch, no_proxy: bool | str, by_proxy: bool
 ) -> None:
-    for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
 
     class Proxy(CountingProxy):
         seen: ClassVar[list[str]] = []

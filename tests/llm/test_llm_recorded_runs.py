@@ -28,11 +28,14 @@ class Run:
         return self.executions.pop(0)
 
 
-async def test_a_run_that_was_cut_off_is_given_again_as_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("late", [LATE, dataclasses.replace(LATE, status="call_limit")])
+async def test_a_run_that_was_cut_off_is_given_again_as_it_was(
+    tmp_path: Path, late: Execution
+) -> None:
     limits, quick = RunLimits(wall_s=9.0), Execution("ok", "4")
-    first = await recorded_run(Pool(tmp_path), PROGRAM, PROBLEM, limits, Run(LATE))
+    first = await recorded_run(Pool(tmp_path), PROGRAM, PROBLEM, limits, Run(late))
     again = await recorded_run(Pool(tmp_path), PROGRAM, PROBLEM, limits, Run(quick))
-    assert first == again == LATE
+    assert first == again == late
 
 
 @pytest.mark.parametrize(
@@ -50,13 +53,6 @@ async def test_another_run_is_not_taken_for_it(
     recording, quick = Pool(tmp_path), Execution("ok", "4")
     await recorded_run(recording, PROGRAM, PROBLEM, RunLimits(wall_s=9.0), Run(LATE))
     assert await recorded_run(recording, program, problem, limits, Run(quick)) == quick
-
-
-async def test_a_run_that_wanted_a_call_too_many_is_given_again_as_it_was(tmp_path: Path) -> None:
-    over, limits = dataclasses.replace(LATE, status="call_limit"), RunLimits()
-    first = await recorded_run(Pool(tmp_path), PROGRAM, PROBLEM, limits, Run(over))
-    again = await recorded_run(Pool(tmp_path), PROGRAM, PROBLEM, limits, Run(Execution("ok", "4")))
-    assert first == again == over
 
 
 async def test_another_offset_is_another_run(tmp_path: Path) -> None:

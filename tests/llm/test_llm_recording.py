@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pool_values import ask, put, text_of
 
 from llm_as_judge.errors import ContextError, EndpointError, ModelError, OutputError
 from llm_as_judge.llm.billing import billed_to
@@ -17,23 +18,7 @@ from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.recording import Outcome
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import OffsetDraws, request_digest
-from llm_as_judge.types import ChatReply, ChatRequest, Execution, Message, Usage
-
-
-def ask(text: str = "2+2?", draw: int = 0) -> ChatRequest:
-    return ChatRequest((Message("user", text),), max_tokens=16, draw=draw)
-
-
-async def test_a_known_reply_is_given_without_asking_and_says_so(tmp_path: Path) -> None:
-    ledger = Ledger()
-    first = RecordedChat(ScriptedChat(["4"], ledger=ledger), Pool(tmp_path), "cache")
-    assert (await first.chat(ask())).cached is False
-    again = RecordedChat(ScriptedChat([]), Pool(tmp_path), "cache", name="scripted", ledger=ledger)
-    reply = await again.chat(ask())
-    assert (reply.text, reply.cached) == ("4", True)
-    assert (ledger.total.calls, ledger.total.cached_calls) == (1, 1)
-    with pytest.raises(EndpointError):
-        await again.chat(ask(draw=1))
+from llm_as_judge.types import ChatRequest, Execution, Message
 
 
 async def test_a_replay_gives_replies_failures_and_bill_of_the_recorded_run(tmp_path: Path) -> None:
@@ -65,15 +50,6 @@ async def test_a_replay_gives_replies_failures_and_bill_of_the_recorded_run(tmp_
     assert replayed.total.cached_calls == paid.total.cached_calls == 1
 
 
-async def test_an_unknown_call_in_a_replay_is_a_clear_error_not_a_lost_rollout(
-    tmp_path: Path,
-) -> None:
-    await RecordedChat(ScriptedChat(["4"]), Pool(tmp_path), "record").chat(ask())
-    replay = RecordedChat(None, Pool(tmp_path), "replay", name="scripted")
-    with pytest.raises(ModelError, match=r"was not asked this .* \(draw 3, '2\+2\?'\)"):
-        await replay.chat(ask(draw=3))
-
-
 def test_a_replay_of_nothing_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no recorded calls"):
         RecordedChat(None, Pool(tmp_path / "none"), "replay")
@@ -102,19 +78,6 @@ async def test_a_draw_is_the_same_reply_whoever_asks_for_it(tmp_path: Path) -> N
     assert texts == ["one", "one", "two", "two", "two", "three"]
 
 
-def put(recording: Pool, text: str) -> str:
-    key = request_digest("m", ask(text))
-    reply = ChatReply(f"reply to {text}", "stop", Usage(1, 2), 0.5, 1.25)
-    recording.put(key, {"model": "m", "request": ask(text)}, Outcome(reply))
-    return key
-
-
-def text_of(outcome: Outcome | None) -> str:
-    assert outcome is not None
-    assert outcome.reply is not None
-    return outcome.reply.text
-
-
 @given(st.text(max_size=60))
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     folder = tmp_path_factory.mktemp("recording")
@@ -122,7 +85,7 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, text: str) 
         key = put(recording, text)
         recording.export(folder / "lines.jsonl")
     with closing(Pool(folder / "lines.jsonl", lines=True)) as reopened:
-        assert text_of(reopened.get(key)) == f"reply to {text}"
+        assert text_of(reopened.get(key)) == f"reply 0 to {text}"
 
 
 def test_a_half_written_and_a_damaged_line_cost_only_themselves(
@@ -139,7 +102,7 @@ def test_a_half_written_and_a_damaged_line_cost_only_themselves(
     reopened = Pool(lines, lines=True)
     found = [reopened.get(key) for key in sorted(texts)]
     assert [outcome is not None for outcome in found] == [False, True, False]
-    assert text_of(found[1]) == f"reply to {texts[sorted(texts)[1]]}"
+    assert text_of(found[1]) == f"reply 0 to {texts[sorted(texts)[1]]}"
     assert reopened.damaged == 2
     assert "its digest does not fit" in caplog.text
 
@@ -155,13 +118,13 @@ def test_exported_lines_are_equal_for_equal_content_and_a_new_pool_takes_them_in
         recording.export(tmp_path / f"{name}.jsonl")
     packed = (tmp_path / "x.jsonl").read_bytes()
     assert packed == (tmp_path / "y.jsonl").read_bytes()
-    key = request_digest("m", ask("b"))
+    key = request_digest("m", ask("b", seed=5))
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "calls.jsonl").write_bytes(packed)
     replayed = Pool(tmp_path / "new", lines=True)
     assert not (tmp_path / "new" / POOL).exists()
     for pool in (replayed, Pool(tmp_path / "new")):
-        assert text_of(pool.get(key)) == "reply to b"
+        assert text_of(pool.get(key)) == "reply 0 to b"
         assert pool.get("f" * 64) == Outcome(execution=Execution("timeout"))
     assert (replayed.one_run, Pool(tmp_path / "x").one_run, pool.one_run) == (True, True, False)
 

@@ -7,11 +7,7 @@ import pytest
 from llm_as_judge.errors import EndpointError
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.llm.shared import (
-    OffsetDraws,
-    SharedDraws,
-    request_digest,
-)
+from llm_as_judge.llm.shared import OffsetDraws, SharedDraws, request_digest
 from llm_as_judge.types import ChatRequest, Message
 
 

@@ -54,6 +54,11 @@ def entry(**changes: object) -> ModelEntry:
     return ModelEntry.model_validate({**base, **changes})
 
 
+def folder_at(**source: object) -> ModelEntry:
+    """A safetensors entry of one source."""
+    return entry(format="safetensors", filename="", sha256=None, sources=[source])
+
+
 def packages(*names: str) -> dict[str, object]:
     return {"packages": {"names": list(names), "version": "1.0", "member": "*/data/part*.bin"}}
 
@@ -143,7 +148,7 @@ def test_hub_is_not_asked_when_it_is_set_offline(
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    whole = entry(format="safetensors", filename="", sha256=None, sources=[{"hub": "owner/tiny"}])
+    whole = folder_at(hub="owner/tiny")
     with pytest.raises(ModelError, match="hub owner/tiny: HF_HUB_OFFLINE is set"):
         fetch(whole, tmp_path)
 
@@ -159,7 +164,7 @@ def test_a_local_file_is_used_where_it_lies_once_its_digest_is_right(tmp_path: P
 def test_a_folder_of_weights_must_have_every_shard(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
-    source = entry(format="safetensors", filename="", sha256=None, sources=[{"path": str(folder)}])
+    source = folder_at(path=str(folder))
     with pytest.raises(ModelError, match=r"no config\.json"):
         fetch(source, tmp_path / "cache")
     (folder / "config.json").write_text("{}")
@@ -173,17 +178,15 @@ def test_a_folder_of_weights_must_have_every_shard(tmp_path: Path) -> None:
     assert fetch(source, tmp_path / "cache") == folder
 
 
-def test_a_truncated_file_does_not_count_as_installed(tmp_path: Path) -> None:
+def test_a_truncated_file_does_not_count_as_installed_and_a_changed_byte_is_found(
+    tmp_path: Path,
+) -> None:
     path = weights_path(entry(), tmp_path)
     path.parent.mkdir(parents=True)
     path.write_bytes(WHOLE[:-1])
     assert installed(entry(), tmp_path) is None
     with pytest.raises(ModelError, match=f"found {len(WHOLE) - 1} bytes, wanted {len(WHOLE)}"):
         verify(entry(), path)
-
-
-def test_a_changed_byte_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "tiny.gguf"
     path.write_bytes(WHOLE[:-1] + b"x")
     with pytest.raises(ModelError, match="SHA-256"):
         verify(entry(), path)
@@ -243,7 +246,7 @@ def folder_entry(**changes: object) -> ModelEntry:
         "folder": "tiny_folder/model",
     }
     source |= {"files": digests(), **changes}
-    return entry(format="safetensors", filename="", sha256=None, sources=[{"packages": source}])
+    return folder_at(packages=source)
 
 
 @pytest.mark.slow
@@ -309,7 +312,7 @@ def test_a_look_at_weights_says_where_they_are_and_fetches_nothing(
     assert "hub owner/tiny: HF_HUB_OFFLINE is set" in said
     assert said.endswith("name a folder that has the weights: --model PATH")
     (tmp_path / "config.json").write_text("{}")
-    half = entry(format="safetensors", filename="", sha256=None, sources=[{"path": str(tmp_path)}])
+    half = folder_at(path=str(tmp_path))
     assert "no model.safetensors in" in availability(half, tmp_path)
     with pytest.raises(ModelError, match="name a folder that has the weights"):
         fetch(half, tmp_path)
@@ -322,7 +325,7 @@ def test_a_hub_that_is_lost_in_the_middle_is_one_line(
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr("llm_as_judge.llm.weights.hub_unreachable", lambda: "")
-    whole = entry(format="safetensors", filename="", sha256=None, sources=[{"hub": "owner/tiny"}])
+    whole = folder_at(hub="owner/tiny")
     assert availability(whole, tmp_path).startswith("cannot be had from here (hub owner/tiny: ")
     with pytest.raises(ModelError, match="no source gave the weights"):
         fetch(whole, tmp_path)
@@ -354,9 +357,7 @@ def test_a_repository_of_the_hub_is_asked_for_one_file(
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
         monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
         monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-        whole = entry(
-            format="safetensors", filename="", sha256=None, sources=[{"hub": "owner/tiny"}]
-        )
+        whole = folder_at(hub="owner/tiny")
         found = availability(whole, tmp_path)
     finally:
         server.shutdown()

@@ -42,23 +42,22 @@ async def test_a_call_of_a_tool_is_no_text() -> None:
         await chat_over(script).chat(ask())
 
 
-def test_draws_stand_by_their_index() -> None:
-    choices = [
-        {"index": 1, "message": {"content": "b"}},
-        {"index": 0, "message": {"content": "a"}},
-    ]
-    replies, _ = read_draws(200, {}, of(choices=choices))
-    assert [reply.text for reply in replies] == ["a", "b"]
-
-
-@pytest.mark.parametrize("indices", [(0, 0), (1, 2), (None, 0), ("1", "0"), (True, False)])
-def test_draws_without_an_index_each_stand_as_they_came(indices: tuple[object, object]) -> None:
+@pytest.mark.parametrize(
+    ("indices", "texts"),
+    [
+        ((1, 0), "ba"),
+        *((told, "ab") for told in [(0, 0), (1, 2), (None, 0), ("1", "0"), (True, False)]),
+    ],
+)
+def test_draws_stand_by_their_index_and_without_one_each_as_they_came(
+    indices: tuple[object, object], texts: str
+) -> None:
     choices = [
         {"index": index, "message": {"content": text}}
         for index, text in zip(indices, "ab", strict=True)
     ]
     replies, _ = read_draws(200, {}, of(choices=choices))
-    assert [reply.text for reply in replies] == ["a", "b"]
+    assert [reply.text for reply in replies] == list(texts)
 
 
 @pytest.mark.parametrize("count", [10**19, 10**400], ids=["10^19", "10^400"])

@@ -13,7 +13,7 @@ from experience_fakes import experience
 
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.policy.experience import ExperienceBuffer
-from llm_as_judge.policy.experience_files import BufferKind, load_buffer, save_buffer
+from llm_as_judge.policy.memory import BufferKind, load_buffer, save_buffer
 from llm_as_judge.types import DOMAINS
 
 KIND = BufferKind("body", "letters", 2)

@@ -25,8 +25,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-import httpx
-
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.requantized import servable
 from llm_as_judge.quoting import without_keys
@@ -107,9 +105,7 @@ class EmbeddedServer:
     def _start(self) -> None:
         atexit.register(self.close)
         try:
-            deadline = time.monotonic() + self._start_timeout_s
-            url = self._address(self._spawn(), deadline)
-            self._wait_until_healthy(url, deadline)
+            url = self._address(self._spawn())
         except BaseException:
             self._stop()
             raise
@@ -243,31 +239,17 @@ class EmbeddedServer:
             pass  # it died at once: the report's end says so, with its log
         return report
 
-    def _address(self, report: int, deadline: float) -> str:
+    def _address(self, report: int) -> str:
+        """Told once its socket listens: a request that comes before it serves waits there."""
         with os.fdopen(report, "rb", buffering=0) as pipe:
-            readable, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
+            readable, _, _ = select.select([pipe], [], [], self._start_timeout_s)
             if not readable:
-                raise self._failed(self._late())
+                late = "(executor.start_timeout_s; a busy machine needs more)"
+                raise self._failed(f"not ready in {self._start_timeout_s:g} s {late}")
             line = pipe.readline()
         if not line:
             raise self._failed("it ended while starting")
         return str(json.loads(line)["url"])
-
-    def _wait_until_healthy(self, url: str, deadline: float) -> None:
-        with httpx.Client(trust_env=False, timeout=2.0) as client:
-            while time.monotonic() < deadline:
-                if not self.alive():
-                    raise self._failed("it ended while starting")
-                try:
-                    if client.get(f"{url}/health").status_code == 200:
-                        return
-                except httpx.HTTPError:
-                    pass  # not listening yet; the deadline bounds this
-                time.sleep(0.05)
-        raise self._failed(self._late())
-
-    def _late(self) -> str:
-        return f"not ready in {self._start_timeout_s:g} s (executor.start_timeout_s; a busy machine needs more)"
 
     def _failed(self, what: str) -> ModelError:
         if self._child is not None:

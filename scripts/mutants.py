@@ -27,6 +27,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "llm_as_judge"
@@ -117,33 +118,26 @@ PARTS = {
     ),
     "runs": Part(("runs/*.py",), ("tests/runs",), alone=True),
 }
-_COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
-_COUNTED: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-}
+_PAIRS: tuple[tuple[Any, Any], ...] = (
+    (ast.Lt, ast.LtE),
+    (ast.Gt, ast.GtE),
+    (ast.Eq, ast.NotEq),
+    (ast.Is, ast.IsNot),
+    (ast.In, ast.NotIn),
+    (ast.Add, ast.Sub),
+    (ast.Mult, ast.Div),
+)
+_OTHER = {**dict(_PAIRS), **{second: first for first, second in _PAIRS}}
+"""An operator of a seeded mutant, and what stands in its place."""
 
 
 def _exchanged(node: ast.AST) -> ast.expr | None:
     """The node with one fault, if it is of a kind that has one."""
     match node:
-        case ast.Compare(left, [op], [other]) if type(op) in _COMPARED:
-            return ast.Compare(left, [_COMPARED[type(op)]()], [other])
-        case ast.BinOp(left, op, right) if type(op) in _COUNTED:
-            return ast.BinOp(left, _COUNTED[type(op)](), right)
+        case ast.Compare(left, [op], [other]) if type(op) in _OTHER:
+            return ast.Compare(left, [_OTHER[type(op)]()], [other])
+        case ast.BinOp(left, op, right) if type(op) in _OTHER:
+            return ast.BinOp(left, _OTHER[type(op)](), right)
         case ast.BoolOp(op, values):
             return ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values)
         case ast.UnaryOp(ast.Not(), operand):

@@ -137,30 +137,19 @@ class Timed:
 
 def verbs_of(task: str, executor: str, steps: int) -> list[list[str]]:
     """Every verb before serving, as it is typed."""
-    table, way = ["--set", f"stop.table={STOP}"], "direct" if task == "functions" else "cot"
-    return [
-        ["init", "rows.jsonl", "--executor", executor],
-        ["headroom", "rows.jsonl", "--limit", "12", "--draws", "1"],
-        ["pool", "fill", "--split", "train", "--way", way, "--draws", "2", "--bank", BANK],
-        [
-            "search",
-            "--split",
-            "train",
-            "--rows",
-            "6",
-            "--count",
-            "4",
-            "--draws",
-            "1",
-            "--bank",
-            BANK,
-        ],
-        ["stop", "learn", "--way", way, "--bank", BANK, "--out", STOP],
-        ["evaluate", "--untrained", *table],
-        ["train", "--steps", str(steps), "--set", f"training.warm_start={BANK}", *table],
-        ["evaluate", *table],
-        ["compare", "results/evaluation/*_results.json"],
-    ]
+    table, way = f"--set stop.table={STOP}", "direct" if task == "functions" else "cot"
+    lines = (
+        f"init rows.jsonl --executor {executor}",
+        "headroom rows.jsonl --limit 12 --draws 1",
+        f"pool fill --split train --way {way} --draws 2 --bank {BANK}",
+        f"search --split train --rows 6 --count 4 --draws 1 --bank {BANK}",
+        f"stop learn --way {way} --bank {BANK} --out {STOP}",
+        f"evaluate --untrained {table}",
+        f"train --steps {steps} --set training.warm_start={BANK} {table}",
+        f"evaluate {table}",
+        "compare results/evaluation/*_results.json",
+    )
+    return [line.split() for line in lines]
 
 
 def walk(folder: Path, verbs: Sequence[Sequence[str]], run: Run) -> Iterator[Timed]:

@@ -57,33 +57,21 @@ def asked(verb: Verbs, program: str, problem: str, *more: str) -> str:
     return call
 
 
-def test_init_says_how_many_passages_there_are_and_writes_the_folder(task: str) -> None:
+def test_a_question_without_a_passage_gets_those_that_it_needs(verb: Verbs, task: str) -> None:
     assert "documents 13 passages; a question without one gets 8" in task
     assert load_config().data.documents == Path("handbook")
-
-
-def test_a_question_without_a_passage_gets_those_that_it_needs(verb: Verbs, task: str) -> None:
     prompt = asked(verb, WAYS, "Who keeps key number 7?")
     assert "Key 7 (rule 7): Ada keeps key number 7." in prompt
     assert prompt.count("Ada keeps") <= 8
     assert "Question: Who keeps key number 7?" in prompt
-    two = asked(verb, WAYS, "Who keeps key number 7?", "--set", "data.passages=1")
-    assert two.count("Ada keeps") == 1
-
-
-def test_a_question_with_a_passage_keeps_it_and_another_domain_gets_none(
-    verb: Verbs, task: str
-) -> None:
+    one = asked(verb, WAYS, "Who keeps key number 7?", "--set", "data.passages=1")
+    assert one.count("Ada keeps") == 1
     own = "Context:\nKey number 7 was lost.\n\nQuestion: Who keeps key number 7?"
-    assert "Ada keeps" not in asked(verb, WAYS, own)
-    code, out, err = verb(
-        "solve", "--problem", "Who keeps key 7?", "--domain", "math", "--policy", "way.py", "--json"
-    )
+    assert "Ada keeps" not in asked(verb, WAYS, own), "it has a passage"
+    math = ("--problem", "Who keeps key 7?", "--domain", "math", "--policy", "way.py", "--json")
+    code, out, err = verb("solve", *math)
     assert code == 0, err
     assert "Ada keeps" not in out
-
-
-def test_retrieve_takes_from_the_passages_of_the_question(verb: Verbs, task: str) -> None:
     prompt = asked(verb, RETRIEVED, "Which badge do visitors wear?")
     assert "badges: Visitors wear a yellow badge." in prompt
     assert "Ada keeps" not in prompt

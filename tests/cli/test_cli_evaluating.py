@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from called_verbs import Verbs
+from called_verbs import Verbs, written
 from held_out import OPTIONS, ROWS
 
 from llm_as_judge.cli.evaluating import (
@@ -74,10 +74,8 @@ def test_a_baseline_is_evaluated_told_and_regraded(verb: Verbs, folder: Path) ->
     (kept,) = (folder / "results" / "evaluation" / "direct_regraded").iterdir()
     EvaluationRecord.read(kept).bill([Attempt(Usage(7, 1), None, 0.1)])  # as a judge model does
     err = verb("grade", str(results), "--rules-only")[2]
-    assert (
-        "asked of the judge for these verdicts: requests 1, 8 tokens, cost 3 written tokens, price unknown"
-        in err
-    )
+    bill = "requests 1, 8 tokens, cost 3 written tokens, price unknown"
+    assert f"asked of the judge for these verdicts: {bill}" in err
     regraded = results.with_name("direct_regraded_results.json")
     code, out, _ = verb("compare", str(results), str(regraded), "--json")
     assert (code, json.loads(out)["remarks"]) == (0, [])  # graded by the same judge
@@ -169,12 +167,9 @@ def test_every_row_is_taken_where_a_profile_has_a_limit(verb: Verbs) -> None:
 
 @pytest.mark.slow
 def test_programs_that_give_no_answer_are_counted_by_how_they_ended(verb: Verbs) -> None:
-    Path("falls.py").write_text(
-        "result = await custom(input=problem, instruction='Answer.')\n"
-        "part = 6 // (len(problem) - len(problem))\n"
-        "return result['response'][part:]\n"
-    )
-    code, _, err = verb("evaluate", *OPTIONS, "--policy", "falls.py")
+    asks = "result = await custom(input=problem, instruction='Answer.')\n"
+    falls = "part = 6 // (len(problem) - len(problem))\nreturn result['response'][part:]\n"
+    code, _, err = verb("evaluate", *OPTIONS, "--policy", written("falls.py", asks + falls))
     assert code == 0, err
     said = " ".join(err.split())
     assert "5 of 5 runs of programs gave no answer (crashed 5); the first, " in said
@@ -183,29 +178,28 @@ def test_programs_that_give_no_answer_are_counted_by_how_they_ended(verb: Verbs)
 
 @pytest.mark.slow
 def test_own_programs_and_random_ones_are_evaluated(verb: Verbs, folder: Path) -> None:
-    Path("mine.py").write_text(
+    body = 'r = await custom(input=problem, instruction="Go.")\nreturn r["response"]\n'
+    written("body.py", body)
+    written(
+        "mine.py",
         "class Workflow:\n"
         "    def __init__(self, name, llm_config, dataset):\n"
         "        self.llm = create_llm_instance(llm_config)\n"
         "        self.custom = operator.Custom(self.llm)\n\n"
         "    async def __call__(self, problem):\n"
         '        r = await self.custom(input=problem, instruction="Answer.")\n'
-        '        return r["response"], 0.0\n'
+        '        return r["response"], 0.0\n',
     )
-    assert verb("evaluate", *OPTIONS, "--policy", "mine.py")[0] == 0
-    assert (folder / "results" / "evaluation" / "mine_results.json").is_file()
-    Path("body.py").write_text(
-        'r = await custom(input=problem, instruction="Go.")\nreturn r["response"]\n'
-    )
-    code, out, _ = verb("evaluate", *OPTIONS, "--policy", "body.py", "--json")
-    assert (code, json.loads(out)["overall"]["executed"]) == (0, 1.0)
-    assert verb("evaluate", *OPTIONS, "--policy", "random", "--name", "chance")[0] == 0
-    assert (folder / "results" / "evaluation" / "chance_results.json").is_file()
-    varied = ("--set", "executor.temperature=0.5", "--samples", "2")
-    line = verb.refused("evaluate", *OPTIONS, "--policy", "mine.py", *varied)
+    for policy in ("mine.py", "body.py", "random"):
+        code, out, err = verb("evaluate", *OPTIONS, "--policy", policy, "--json")
+        assert code == 0, err
+        name = policy.removesuffix(".py")
+        assert (folder / "results" / "evaluation" / f"{name}_results.json").is_file()
+        assert policy == "random" or json.loads(out)["overall"]["executed"] == 1.0
+    varied = ("--policy", "mine.py", "--set", "executor.temperature=0.5")
+    line = verb.refused("evaluate", *OPTIONS, *varied, "--samples", "2")
     assert "are all the same; set workflow.draws=2 to run it so often" in line
-    drawn = ("--set", "executor.temperature=0.5", "--draws", "2")
-    code, out, _ = verb("evaluate", *OPTIONS, "--policy", "mine.py", *drawn, "--json")
+    code, out, _ = verb("evaluate", *OPTIONS, *varied, "--draws", "2", "--json")
     assert (code, json.loads(out)["overall"]["graded"]) == (0, 10.0)
 
 
@@ -290,16 +284,6 @@ def test_what_a_recording_lacks_or_holds_already_is_said(
     assert "calls holds replies already: these are given again, only others are asked for" in err
 
 
-def test_a_validation_set_without_rows_says_what_to_do(verb: Verbs, folder: Path) -> None:
-    for name, rows in ROWS.items():
-        path = folder / "data" / "processed" / f"{name}_val.jsonl"
-        write_problems(path, rows if name == "gsm8k" else [])
-    val = (*DIRECT, "--split", "val")
-    said = verb.refused(*val)
-    assert "hotpotqa_val.jsonl: no problems in it: data.val_fraction leaves none" in said
-    assert verb(*val, "--set", "evaluation.sets=[gsm8k]")[0] == 0
-
-
 def test_rollouts_lost_by_our_fault_end_with_1_and_replace_nothing(
     verb: Verbs, record: EvaluationRecord, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -344,10 +328,8 @@ def test_programs_that_are_not_valid_are_counted_with_their_findings(
     assert "programs 5 written" not in verb(*DIRECT)[2], "a fixed program was written by nobody"
     rollouts = [rollout for group in record.groups() for rollout in group.rollouts]
     _say_valid(record)
-    assert (
-        capsys.readouterr().err
-        == f"programs {len(rollouts)} written, {len(rollouts)} valid, 0 repaired\n"
-    )
+    said = f"programs {len(rollouts)} written, {len(rollouts)} valid, 0 repaired\n"
+    assert capsys.readouterr().err == said
     broken = replace(rollouts[0].program, runnable="", diagnostics=(Diagnostic("W202", 1, "m"),))
     record.add(replace(rollouts[0], program=broken))
     _say_valid(record)
@@ -388,15 +370,21 @@ def test_verdicts_that_change_are_listed(
     assert f"{row['problem']}  False -> True" in err
 
 
-# -------------------------------------------------------------------------------- other splits
-def test_training_rows_are_evaluated_and_said_to_be_such(verb: Verbs, folder: Path) -> None:
+def test_other_splits_are_said_to_be_such_and_one_without_rows_says_what_to_do(
+    verb: Verbs, folder: Path
+) -> None:
     for name, rows in ROWS.items():
         train = [replace(row, id=row.id.replace("/test/", "/train/")) for row in rows]
         write_problems(folder / "data" / "processed" / f"{name}_train.jsonl", train)
+        val = rows if name == "gsm8k" else []
+        write_problems(folder / "data" / "processed" / f"{name}_val.jsonl", val)
     code, out, err = verb(*DIRECT, "--split", "train")
     assert code == 0, err
     assert "direct (train rows)" in out
     assert "gsm8k (train)  3 of 4 rows: a seeded sample" in err
+    said = verb.refused(*DIRECT, "--split", "val")
+    assert "hotpotqa_val.jsonl: no problems in it: data.val_fraction leaves none" in said
+    assert verb(*DIRECT, "--split", "val", "--set", "evaluation.sets=[gsm8k]")[0] == 0
 
 
 def test_a_bill_says_how_much_of_it_is_estimated() -> None:

@@ -49,29 +49,21 @@ def test_where_nothing_was_graded_the_reason_comes_first_and_no_table(
     assert told.index(line) < next(n for n, of in enumerate(told) if of.startswith("requests 6"))
 
 
-def test_an_evaluation_that_lost_a_row_counts_its_answers_once(verb: Verbs, folder: Path) -> None:
-    def mode(asked: str) -> str:
-        return "429" if "What is 5 plus" in asked else "ok"
-
-    with in_a_thread(FaultEndpoint(0.0, answer=lambda _: "7", mode_of=mode)) as server:
-        code, out, err = evaluated(verb, folder, server)
-    assert code == 0, err
-    first = out.splitlines()[0]
-    assert "right on 5 problems" in first
-    assert "6 answers asked for: 5 graded, 1 failed (in no figure). 5 problems: the" in first
-    assert "1 answer failed outside of programs" in err
-    assert "not graded" not in out
-
-
-def test_tokens_of_failed_answers_are_told_apart_from_those_of_a_problem(
+def test_an_evaluation_that_lost_a_row_counts_its_answers_once_and_its_tokens_apart(
     verb: Verbs, folder: Path
 ) -> None:
     def mode(asked: str) -> str:
         return "wrong_shape" if "What is 5 plus" in asked else "ok"
 
     with in_a_thread(FaultEndpoint(0.0, answer=lambda _: "7", mode_of=mode)) as server:
-        _, out, err = evaluated(verb, folder, server)
+        code, out, err = evaluated(verb, folder, server)
         billed = server.billed["prompt"] + server.billed["completion"]
+    assert code == 0, err
+    first = out.splitlines()[0]
+    assert "right on 5 problems" in first
+    assert "6 answers asked for: 5 graded, 1 failed (in no figure). 5 problems: the" in first
+    assert "1 answer failed outside of programs" in err
+    assert "not graded" not in out
     (row,) = [line for line in out.splitlines() if "tokens per problem" in line]
     assert f"{billed / 5:,.0f}" in row  # of the five that ran
     (bill,) = [line for line in err.splitlines() if line.startswith("requests 6")]

@@ -14,14 +14,6 @@ from own_task import ADDRESS, began, rows
 from llm_as_judge.config import load_config
 
 
-def test_a_bad_row_is_named_and_nothing_written(verb: Verbs) -> None:
-    with Path(rows()).open("a") as stream:
-        stream.write('{"problem": "?", "type": "math"}\n')
-    line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
-    assert "mine.jsonl:13" in line
-    assert not Path("llm-as-judge.yaml").exists()
-
-
 @pytest.mark.parametrize(("count", "warned"), [(2, True), (174, True), (180, False)])
 def test_every_type_has_test_rows_and_few_are_warned_of(
     verb: Verbs, count: int, warned: bool
@@ -30,13 +22,6 @@ def test_every_type_has_test_rows_and_few_are_warned_of(
     said = began(verb)
     assert Path("data/test/mine_test.jsonl").stat().st_size
     assert ("few: only a large difference will show" in said) is warned
-
-
-def test_a_type_that_leaves_no_test_row_is_refused(verb: Verbs) -> None:
-    rows(math=12, qa=1)
-    line = verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
-    assert "mine_qa leaves no row to test on; found 1 row in 1 group of" in line
-    assert not Path("llm-as-judge.yaml").exists()
 
 
 def code_row(**fields: object) -> str:
@@ -198,10 +183,16 @@ def test_a_set_without_val_rows_is_warned_of_with_the_reason_and_what_to_do(verb
         ("folder.jsonl", None, "folder.jsonl: a folder; name a file, and write one row a line"),
         ("empty.jsonl", "", 'empty.jsonl: empty; write one row a line into it: {"problem"'),
         ("mine.csv", "problem;answer;type\n1 + 1?;2;math\n", "columns apart by ';'; wanted commas"),
+        ("mine.jsonl", '{"problem": "?", "type": "math"}\n', "mine.jsonl:1"),
+        (
+            "mine.jsonl",
+            '{"problem": "1 + 1?", "answer": "2", "type": "math"}\n',
+            "mine leaves no row to test on; found 1 row in 1 group of",
+        ),
     ],
-    ids=["folder", "empty", "semicolons"],
+    ids=["folder", "empty", "semicolons", "bad row", "one row"],
 )
-def test_what_holds_no_rows_is_named_for_what_it_is(
+def test_what_holds_no_rows_is_named_for_what_it_is_and_leaves_the_folder_as_it_was(
     verb: Verbs, name: str, text: str | None, said: str
 ) -> None:
     if text is None:
@@ -209,14 +200,7 @@ def test_what_holds_no_rows_is_named_for_what_it_is(
     else:
         written(name, text)
     assert said in verb.refused("init", name, "--executor", ADDRESS)
-
-
-def test_after_a_refusal_the_folder_is_as_it_was(verb: Verbs) -> None:
-    written("mine.jsonl", '{"problem": "1 + 1?", "answer": "2", "type": "math"}\n')
-    verb.refused("init", "mine.jsonl", "--executor", ADDRESS)
-    assert [path.name for path in Path().iterdir()] == ["mine.jsonl"]
-    rows()
-    began(verb)
+    assert [path.name for path in Path().iterdir()] == [name]
 
 
 def test_a_misspelled_field_is_refused_and_others_are_left_alone(verb: Verbs) -> None:

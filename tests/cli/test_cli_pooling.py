@@ -19,6 +19,7 @@ from llm_as_judge.types import ChatRequest, Problem, from_json
 ROWS = [
     Problem(f"gsm8k/train/{n}", "gsm8k", "math", f"What is {n} + 1?", ("none",)) for n in range(4)
 ]
+TESTED = [replace(row, id=row.id.replace("train", "test")) for row in ROWS]
 CONFIG = ("--config", "embedded", "--executor", "scripted", "--set", "judge.kind=llm")
 FILL = ("pool", "fill", *CONFIG, "--draws", "3", "--limit", "all")
 
@@ -76,8 +77,7 @@ def test_a_pool_is_filled_once_and_replayed_into_a_bank(verb: Verbs, folder: Pat
 def test_what_the_pool_holds_is_asked_nowhere_else_by_evaluate_and_replay(
     verb: Verbs, folder: Path
 ) -> None:
-    rows = [replace(row, id=row.id.replace("train", "test")) for row in ROWS]
-    write_problems(folder / "data" / "test" / "gsm8k_test.jsonl", rows)
+    write_problems(folder / "data" / "test" / "gsm8k_test.jsonl", TESTED)
     sets = ("--set", "data.sets=[gsm8k]")
     assert verb(*FILL, "--split", "test", *sets, "--all")[0] == 0
     run = ("evaluate", *CONFIG, *sets, "--limit", "all", "--policy", "cot", "--draws", "3")
@@ -99,8 +99,7 @@ def test_what_the_pool_holds_is_asked_nowhere_else_by_evaluate_and_replay(
 def test_what_each_executor_was_filled_with_is_found_by_a_program_that_names_it(
     verb: Verbs, folder: Path
 ) -> None:
-    rows = [replace(row, id=row.id.replace("train", "test")) for row in ROWS]
-    write_problems(folder / "data" / "test" / "gsm8k_test.jsonl", rows)
+    write_problems(folder / "data" / "test" / "gsm8k_test.jsonl", TESTED)
     two = ("--set", "executors={small: {model: scripted, price: 0.1}}")
     options = (*two, "--set", "data.sets=[gsm8k]", "--limit", "all")
     code, _, err = verb(*FILL, *options, "--split", "test", "--all")

@@ -125,13 +125,6 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     assert [path.name for path in folder.iterdir()] == ["a_file"]
 
 
-def test_a_seed_that_is_no_number_is_2(verb: Verbs) -> None:
-    code, _, err = verb("quickstart", "--seed", "x")
-    assert code == 2
-    assert "--seed" in err
-    assert "valid integer" in err
-
-
 class Interrupted(BaseException):
     """As a signal is."""
 

@@ -32,28 +32,25 @@ def validation_rows(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_search_writes_programs_that_can_be_evaluated(verb: Verbs, folder: Path) -> None:
-    code, out, err = verb("search", *SMALL, "--count", "10", "--out", "found")
+def test_search_writes_programs_that_can_be_evaluated_and_again_runs_nothing(
+    verb: Verbs, folder: Path
+) -> None:
+    search = ("search", *SMALL, "--count", "10", "--out", "found")
+    code, out, err = verb(*search)
     assert code == 0, err
     assert "math: 10 programs on 2 problems" in err
     assert "estimate: " in err
     assert "programs and report.json in found" in out
-    report = json.loads((folder / "found" / "report.json").read_text())
+    files = [folder / "found" / "report.json", folder / "results" / "bank" / "runs.jsonl"]
+    before = [path.read_text() for path in files]
+    report = json.loads(before[0])
     named = {(c["scope"], c["of"]) for c in report["choices"]}
     assert {("domain", "math"), ("domain", "qa"), ("data set", "gsm8k")} <= named
     for policy in ("found", "found/low", "found/high/sets/gsm8k.py"):
         name = policy.replace("/", "-")
         assert verb("evaluate", *OPTIONS, "--policy", policy, "--name", name)[0] == 0
-
-
-@pytest.mark.slow
-def test_the_same_search_again_runs_nothing_and_finds_the_same(verb: Verbs, folder: Path) -> None:
-    assert verb("search", *SMALL, "--count", "3")[0] == 0
-    first = (folder / "results" / "searched" / "report.json").read_text()
-    cells = (folder / "results" / "bank" / "runs.jsonl").read_text()
-    assert verb("search", *SMALL, "--count", "3")[0] == 0
-    assert (folder / "results" / "searched" / "report.json").read_text() == first
-    assert (folder / "results" / "bank" / "runs.jsonl").read_text() == cells
+    assert verb(*search)[0] == 0
+    assert [path.read_text() for path in files] == before
 
 
 def test_rows_that_the_bank_knows_are_searched_on_first(verb: Verbs, folder: Path) -> None:
@@ -106,26 +103,20 @@ def test_what_does_not_fit_is_one_line(verb: Verbs, options: tuple[str, ...], sa
     assert said in verb.refused("search", *SMALL, *options)
 
 
-def test_too_few_rows_are_refused_before_the_estimate_and_the_other_split_is_named(
+def test_a_type_of_one_row_is_left_out_and_too_few_rows_are_refused_before_the_estimate(
     verb: Verbs, folder: Path
 ) -> None:
-    rows = folder / "data" / "mixed" / "val_mixed.jsonl"
-    write_problems(rows, [ROWS["gsm8k"][0], ROWS["hotpotqa"][0]])
-    code, out, err = verb("search", *SMALL, "--bank", "none")
-    assert code == 2, err
-    wanted = (
-        "math has 1 row, qa has 1 row of val, wanted 2 or more of a type to choose a program on"
-    )
-    assert f"{wanted}; take --split train, or add rows" in err
-    assert "estimate" not in out + err
-
-
-def test_a_type_of_one_row_is_left_out_and_named(verb: Verbs, folder: Path) -> None:
-    rows = folder / "data" / "mixed" / "val_mixed.jsonl"
+    rows, search = folder / "data" / "mixed" / "val_mixed.jsonl", ("search", *SMALL, "--count", "1")
     write_problems(rows, [*ROWS["gsm8k"], ROWS["hotpotqa"][0]])
-    code, _, err = verb("search", *SMALL, "--count", "1")
+    code, _, err = verb(*search)
     assert code == 0, err
     assert "left out: qa has 1 row of val, wanted 2 or more of a type" in err
+    write_problems(rows, [ROWS["gsm8k"][0], ROWS["hotpotqa"][0]])
+    code, out, err = verb(*search, "--bank", "none")
+    assert code == 2, err
+    wanted = "wanted 2 or more of a type to choose a program on; take --split train, or add rows"
+    assert f"math has 1 row, qa has 1 row of val, {wanted}" in err
+    assert "estimate" not in out + err
 
 
 def test_a_search_that_is_stopped_says_what_is_kept(

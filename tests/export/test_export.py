@@ -86,6 +86,8 @@ def test_a_program_that_never_solved_anything_is_not_among_the_best(tmp_path: Pa
     log_runs(only_wrong, THREE_CALLS, {"b": True})
     with pytest.raises(DataError, match="lower --min-problems"):
         best_programs(only_wrong.folder, top=5, min_problems=2)
+    with pytest.raises(DataError, match="no run here"):
+        best_programs(tmp_path, top=5, min_problems=1)
 
 
 def test_exported_files_are_clean_programs_with_their_statistics(tmp_path: Path) -> None:
@@ -110,15 +112,6 @@ def test_a_tampered_log_exports_no_program_that_the_check_refuses(tmp_path: Path
     file.write_text(json.dumps(row) + "\n")
     with pytest.raises(DataError, match=r"right programs: 1, and none of them passes"):
         best_programs(log.folder, top=5, min_problems=1)
-
-
-def test_no_run_and_too_few_problems_are_the_users(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no run here"):
-        best_programs(tmp_path, top=5, min_problems=1)
-    log = RunLog(tmp_path / "run")
-    log_runs(log, ONE_CALL, {"a": True})
-    with pytest.raises(DataError, match="--min-problems"):
-        best_programs(log.folder, top=5, min_problems=2)
 
 
 # ------------------------------------------------------------------------------------------- model

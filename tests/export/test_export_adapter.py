@@ -230,46 +230,27 @@ def test_an_exported_adapter_fits_its_base_wherever_that_lies(
 @pytest.mark.parametrize(
     ("told", "datasets", "words"),
     [
-        pytest.param(
-            {"origin": "hub", "where": "openai/gsm8k@c0ffee"},
-            ["openai/gsm8k"],
-            "gsm8k (12 problems, openai/gsm8k@c0ffee)",
-            id="hub",
-        ),
-        pytest.param(
-            {"origin": "source", "where": ""},
-            ["openai/gsm8k"],
-            "gsm8k (12 problems, upstream files)",
-            id="upstream files",
-        ),
-        pytest.param(
-            {"origin": "sample", "where": ""},
-            None,
-            "gsm8k (12 problems, built-in sample)",
-            id="rows of its form are not the set",
-        ),
+        ({"origin": "hub", "where": "openai/gsm8k@c0"}, ["openai/gsm8k"], "openai/gsm8k@c0"),
+        ({"origin": "source", "where": ""}, ["openai/gsm8k"], "upstream files"),
+        ({"origin": "sample", "where": ""}, None, "built-in sample"),
+        (None, None, "not recorded; configured: gsm8k, "),
     ],
+    ids=["hub", "upstream files", "rows of its form are not the set", "an older checkpoint"],
 )
 def test_the_card_names_the_sets_that_were_trained_on(
     tiny_weights: Path,
     tmp_path: Path,
-    told: dict[str, str],
+    told: dict[str, str] | None,
     datasets: list[str] | None,
     words: str,
 ) -> None:
     own = {"problems": 40, "origin": "own", "where": ""}
-    data = {"gsm8k": {"problems": 12, **told}, "invoices": own}
-    saved = checkpoint(tmp_path, trained(tiny_weights), "tiny", data=data)
+    data = {"data": {"gsm8k": {"problems": 12, **told}, "invoices": own}} if told else {}
+    saved = checkpoint(tmp_path, trained(tiny_weights), "tiny", **data)
     card = model_card(saved, {}, merged=False)[1]["README.md"]
     assert yaml.safe_load(card.split("---")[1]).get("datasets") == datasets
-    assert f"| data sets | {words}, invoices (40 problems, own rows) |" in card
-
-
-def test_a_card_of_an_older_checkpoint_claims_no_set(tiny_weights: Path, tmp_path: Path) -> None:
-    saved = checkpoint(tmp_path, trained(tiny_weights), "tiny")
-    card = model_card(saved, {}, merged=False)[1]["README.md"]
-    assert "datasets" not in yaml.safe_load(card.split("---")[1])
-    assert "| data sets | not recorded; configured: gsm8k, " in card
+    said = f"gsm8k (12 problems, {words}), invoices (40 problems, own rows) |" if told else words
+    assert f"| data sets | {said}" in card
 
 
 def test_the_card_says_how_weights_that_are_gguf_alone_become_safetensors(

@@ -151,14 +151,19 @@ async def test_a_hostile_prompt_is_a_text_like_any_other(bench: Workbench) -> No
 
 
 @pytest.mark.parametrize(
-    ("workflow", "said", "calls"),
-    [({"max_calls": 2}, "2 calls are used", 2), ({"max_tokens": 5}, "of 5 tokens are used", 1)],
+    ("limits", "workflow", "said", "calls"),
+    [
+        (RequestLimits(), {"max_calls": 2}, "2 calls are used", 2),
+        (RequestLimits(), {"max_tokens": 5}, "of 5 tokens are used", 1),
+        (RequestLimits(calls=1), {"max_calls": 30}, "1 calls are used", 1),
+    ],
+    ids=["calls", "tokens", "the server's"],
 )
-async def test_a_program_is_stopped_at_the_limits_of_its_request(
-    bench: Workbench, workflow: dict[str, int], said: str, calls: int
+async def test_a_program_is_stopped_at_the_limits_of_its_request_and_of_the_server(
+    bench: Workbench, limits: RequestLimits, workflow: dict[str, int], said: str, calls: int
 ) -> None:
-    chat = scripted()
-    async with served(with_executor(bench, chat), TextWriter(THREE_CALLS)) as url:
+    chat, options = scripted(), ServerOptions(limits=limits)
+    async with served(with_executor(bench, chat), TextWriter(THREE_CALLS), options) as url:
         reply = await asked(url, workflow=workflow)
     assert reply.status_code == 422
     message = reply.json()["error"]["message"]
@@ -183,7 +188,9 @@ def failing(error: Exception) -> Any:
     return scripted(answers)
 
 
-async def test_a_dead_executor_is_502(bench: Workbench, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_dead_executor_is_502_and_its_words_are_not_repeated(
+    bench: Workbench, caplog: pytest.LogCaptureFixture
+) -> None:
     chat = failing(EndpointError("http://10.0.0.7:8002/v1: no reply 3 times"))
     async with served(with_executor(bench, chat), TextWriter(ONE_CALL)) as url:
         reply = await asked(url)
@@ -194,14 +201,10 @@ async def test_a_dead_executor_is_502(bench: Workbench, caplog: pytest.LogCaptur
     assert "http://10.0.0.7:8002/v1: no reply 3 times" in caplog.text
     assert len(chat.requests) == 2
     assert '"error"' in events.strip().splitlines()[-1]
-
-
-async def test_what_the_executor_refuses_is_422_without_its_words(bench: Workbench) -> None:
     chat = failing(ContextError("http://10.0.0.7/v1: 9999 tokens, the model holds 4096"))
     async with served(with_executor(bench, chat), TextWriter(ONE_CALL)) as url:
         reply = await asked(url)
-    assert reply.status_code == 422
-    assert "10.0.0.7" not in reply.text
+    assert (reply.status_code, "10.0.0.7" in reply.text) == (422, False)  # it was refused
 
 
 # -------------------------------------------------------------------------------- who may, how much
@@ -366,10 +369,3 @@ async def test_a_program_with_a_learned_stop_draws_within_the_limits_of_its_requ
     assert whole.json()["workflow"]["calls"] == 4
     assert limited.status_code == 422
     assert "limit: 2 calls are used" in limited.json()["error"]["message"]
-
-
-async def test_limits_of_the_server_hold_for_every_request(bench: Workbench) -> None:
-    options = ServerOptions(limits=RequestLimits(calls=1))
-    async with served(with_executor(bench, scripted()), TextWriter(THREE_CALLS), options) as url:
-        reply = await asked(url, workflow={"max_calls": 30})
-    assert "limit: 1 calls are used" in reply.json()["error"]["message"]

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from llm_as_judge.errors import DataError
 from llm_as_judge.views.report import Change, Changes, Side, Sources, render, write_report
 from llm_as_judge.views.report.page import embedded
 from run_folders import HOSTILE, results, write_rows, write_run
@@ -126,28 +125,6 @@ def test_results_alone_make_a_page_without_a_browser_of_rollouts() -> None:
     assert "Cost and accuracy" in page
     assert 'id="rollouts"' not in page
     assert data_of(page) == []
-
-
-@pytest.mark.parametrize(
-    ("files", "said"),
-    [
-        ({}, "found nothing"),
-        ({"holiday.jpg": "x", "b": "y"}, "found b, holiday.jpg"),
-        (None, "no such folder"),
-    ],
-)
-def test_a_folder_without_a_run_is_one_line(
-    tmp_path: Path, files: dict[str, str] | None, said: str
-) -> None:
-    folder = tmp_path / "folder"
-    if files is not None:
-        folder.mkdir()
-        for name, text in files.items():
-            (folder / name).write_text(text)
-    with pytest.raises(DataError) as caught:
-        render(Sources(folder))
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_run_that_has_just_started_says_so(tmp_path: Path) -> None:

@@ -225,17 +225,15 @@ def test_a_step_is_one_line_with_what_was_right_valid_and_used() -> None:
     assert told.view.line().startswith("GRPO: 3 of 6 steps")
 
 
-def test_what_a_run_says_of_itself_is_left_out_of_a_numbered_course() -> None:
-    for parts, lines in (((), ["run directory logs/[a]"]), (["GRPO"], [])):
+def test_what_a_run_says_of_itself_is_left_out_of_a_numbered_course_and_a_warning_is_not() -> None:
+    for parts, lines in (
+        ((), ["run directory logs/[a]", "warning: the disk is full"]),
+        (["GRPO"], [" 0:00  warning: the disk is full"]),
+    ):
         told = Told(parts)
         told.view.stage("run directory logs/[a]")
+        told.view.warning("the disk is full")
         assert told.lines == lines
-
-
-def test_a_warning_is_told_in_both() -> None:
-    told = Told(["GRPO"])
-    told.view.warning("the disk is full")
-    assert told.lines == [" 0:00  warning: the disk is full"]
 
 
 def test_a_terminal_has_a_bar_with_the_words_beside_it() -> None:

@@ -22,14 +22,13 @@ _MAKES = {"before": "evaluate --untrained", "after": "evaluate"}
 
 
 def report(
-    asked: Asked,
-    *,
-    results: list[Path] | None,
-    run_dir: Path | None,
-    html: Path | None,
+    asked: Asked, *, results: list[Path] | None, run_dir: Path | None, html: Path | None
 ) -> None:
     if html is not None:
-        _write_page(html, run_dir, results or (), asked)
+        if run_dir is None and not results:
+            run_dir = newest_run(asked.settings().output.logs)
+        write_report(page_of(_files(run_dir, results or (), asked), run_dir), html)
+        say(f"page  {html} ({html.stat().st_size / 1e6:.1f} MB)")
         return
     if run_dir is not None:
         require_run(run_dir)
@@ -48,27 +47,9 @@ def report(
             warn_of_judges(data.judges)
 
 
-def _write_page(
-    html: Path,
-    run_dir: Path | None,
-    results: Sequence[Path],
-    asked: Asked,
-) -> None:
-    if run_dir is None and not results:
-        run_dir = newest_run(asked.settings().output.logs)
-    files = _files(run_dir, results, asked)
-    write_report(page_of(files, run_dir), html)
-    say(f"page  {html} ({html.stat().st_size / 1e6:.1f} MB)")
-
-
 def _files(run_dir: Path | None, results: Sequence[Path], asked: Asked) -> dict[str, Path]:
     """Results by their heading: those named; else before and after of the run, where it was evaluated;
-    else those of the configured policy, or where one of these is missing all that are there.
-
-    Raises:
-        DataError: none is there.
-    """
-
+    else those of the configured policy, or where one of these is missing all that are there."""
     if results:
         return {heading(path): path for path in results}
     if run_dir is not None:

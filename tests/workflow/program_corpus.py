@@ -11,10 +11,12 @@ import ast
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.operators import ExecutorSettings, OperatorSettings
 from llm_as_judge.types import ChatRequest, Domain, Execution, Problem, Program, RunLimits, Sandbox
+from llm_as_judge.types.datasets import known_domain
 from llm_as_judge.workflow import ProgramForm, parse_program, run_program
 from llm_as_judge.workflow.context import CheckOptions
 from llm_as_judge.workflow.imports import wrap_body
@@ -66,28 +68,28 @@ def _read(path: Path, form: ProgramForm) -> list[Entry]:
         header, _, text = part.partition("\n")
         name, *options = header.split()
         values = dict(option.partition("=")[::2] for option in options)
-        chosen_form: ProgramForm = {"body": "body", "class": "class"}.get(
-            values.get("form", ""), form
-        )  # type: ignore[assignment]
-        domain: Domain = {"code": "code", "qa": "qa"}.get(values.get("domain", ""), "math")  # type: ignore[assignment]
-        expect, repairs = (
-            frozenset(filter(None, values.get(key, "").split(","))) for key in ("expect", "repairs")
-        )
-        name = f"{path.stem}/{name}"
-        executors = tuple(filter(None, values.get("executors", "").split(",")))
+        lists = {
+            key: list(filter(None, values.get(key, "").split(",")))
+            for key in ("expect", "repairs", "executors")
+        }
         entries.append(
-            Entry(name, text, domain, chosen_form, expect, repairs, "dies" in values, executors)
+            Entry(
+                f"{path.stem}/{name}",
+                text,
+                known_domain(values.get("domain")) or "math",
+                cast(ProgramForm, values.get("form", form)),
+                frozenset(lists["expect"]),
+                frozenset(lists["repairs"]),
+                "dies" in values,
+                tuple(lists["executors"]),
+            )
         )
     return entries
 
 
 # ------------------------------------------------------------------------------------ running it
-def _content(request: ChatRequest) -> str:
-    return request.messages[-1].content
-
-
 def _agreeable(request: ChatRequest) -> str:
-    asked = _content(request)
+    asked = request.messages[-1].content
     if "Result: True or False" in asked:
         return "Result: True\nFeedback: fine"
     if "letter only" in asked:
@@ -100,7 +102,7 @@ def _agreeable(request: ChatRequest) -> str:
 
 
 def _contrary(request: ChatRequest) -> str:
-    if "Result: True or False" in _content(request):
+    if "Result: True or False" in request.messages[-1].content:
         return "Result: False\nFeedback: wrong"
     return _agreeable(request)
 

@@ -30,19 +30,19 @@ def mutants(seed: int, count: int, changes: int = 3) -> Iterator[tuple[Entry, st
             yield entry, text
 
 
-def _rename(tree: ast.Module, rng: random.Random) -> None:
-    names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    if names:
-        rng.choice(names).id = rng.choice(names).id
+def _other(kind: type[ast.AST], field: str) -> Callable[[ast.Module, random.Random], None]:
+    """One node of a kind gets what another one has in this field."""
+
+    def change(tree: ast.Module, rng: random.Random) -> None:
+        nodes = [n for n in ast.walk(tree) if isinstance(n, kind) and not _in_text(n, tree)]
+        if nodes:
+            found = getattr(rng.choice(nodes), field)
+            setattr(rng.choice(nodes), field, found)
+
+    return change
 
 
-def _other_constant(tree: ast.Module, rng: random.Random) -> None:
-    constants = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and not _in_text(n, tree)]
-    if constants:
-        rng.choice(constants).value = rng.choice(constants).value
-
-
-def _in_text(node: ast.Constant, tree: ast.Module) -> bool:
+def _in_text(node: ast.AST, tree: ast.Module) -> bool:
     """Part of an f-string, where nothing but a text may stand."""
     return any(node in n.values for n in ast.walk(tree) if isinstance(n, ast.JoinedStr))
 
@@ -100,9 +100,9 @@ def _is_read(value: object) -> bool:
 
 
 CHANGES = (
-    _rename,
-    _other_constant,
-    _other_attribute,
+    _other(ast.Name, "id"),
+    _other(ast.Constant, "value"),
+    _other(ast.Attribute, "attr"),
     _drop_statement,
     _drop_argument,
     _other_expression,

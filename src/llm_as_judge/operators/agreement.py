@@ -22,23 +22,10 @@ from llm_as_judge.operators.syntax import UnparsableError, parse_python
 from llm_as_judge.types import Json, TestReport
 
 
-@dataclass(frozen=True, slots=True)
-class _Tally:
-    """The first solution of each class -> how often that class was given."""
-
-    votes: Mapping[str, int]
-
-    @property
-    def winner(self) -> str:
-        return max(self.votes, key=self.votes.__getitem__)  # max gives the first of equals
-
-    @property
-    def most(self) -> int:
-        return self.votes[self.winner]
-
-    @property
-    def share(self) -> float:
-        return round(self.most / sum(self.votes.values()), 4)
+def _winner(votes: Mapping[str, int]) -> tuple[str, int, float]:
+    """(the first of the most frequent solutions, its votes, their share)."""
+    first = max(votes, key=votes.__getitem__)  # max gives the first of equals
+    return first, votes[first], round(votes[first] / sum(votes.values()), 4)
 
 
 async def distinct(context: CallContext, solutions: Sequence[str]) -> Mapping[str, int]:
@@ -102,8 +89,8 @@ class Vote(Operator):
     results_wanted = ("solutions",)
 
     async def run(self, solutions: list[str]) -> Result:
-        tally = _Tally(await distinct(self.context, solutions))
-        return {"answer": tally.winner, "share": tally.share}
+        answer, _, share = _winner(await distinct(self.context, solutions))
+        return {"answer": answer, "share": share}
 
 
 class _Drawing(Operator):
@@ -114,12 +101,10 @@ class _Drawing(Operator):
 
     @classmethod
     def calls_at_most(cls, numbers: Mapping[str, int], ways: Sequence[float]) -> float:
-        """See :class:`Operator`: all draws, the ways taken in turn."""
         return sum(ways[n % len(ways)] for n in range(numbers["most"])) if ways else 0
 
     @classmethod
     def calls_expected(cls, numbers: Mapping[str, int], ways: Sequence[float]) -> float:
-        """See :class:`Operator`."""
         draws = tries(min(numbers.get("agree", 1), numbers["most"]), numbers["most"])
         return draws * sum(ways) / len(ways) if ways else 0
 
@@ -133,16 +118,16 @@ class UntilAgree(_Drawing):
     async def run(self, ways: list[Way], agree: int = 2, most: int = 5) -> Result | More:
         wanted, left = min(agree, most), most - len(ways)
         try:
-            tally = _Tally(await distinct(self.context, ways))
+            answer, votes, share = _winner(await distinct(self.context, ways))
         except ReplyError:
             if left > 0:
                 return More(min(wanted, left))
             raise
-        agreed = tally.most >= wanted and not await fails(self.context, tally.winner)
+        agreed = votes >= wanted and not await fails(self.context, answer)
         if not agreed and left > 0:
-            return More(min(max(1, wanted - tally.most), left))
-        self.context.note(f"{tally.most} of {len(ways)} draws agree")
-        return {"answer": tally.winner, "share": tally.share, "agreed": agreed}
+            return More(min(max(1, wanted - votes), left))
+        self.context.note(f"{votes} of {len(ways)} draws agree")
+        return {"answer": answer, "share": share, "agreed": agreed}
 
 
 class UntilWorth(_Drawing):
@@ -168,7 +153,7 @@ class UntilWorth(_Drawing):
             counts = await distinct(self.context, ways)
         except ReplyError:
             counts = {}
-        leader = max(counts, key=counts.__getitem__, default="")  # the first of equals
+        leader, most_votes, share = _winner(counts) if counts else ("", 0, 0.0)
         votes = tuple(sorted(counts.values(), reverse=True))
         state = StopState(
             votes,
@@ -183,8 +168,8 @@ class UntilWorth(_Drawing):
             return More(min(stop.round, left))
         if not counts:
             raise ReplyError("no solution to choose from")
-        self.context.note(f"{votes[0]} of {len(ways)} draws agree")
-        return {"answer": leader, "share": round(votes[0] / sum(votes), 4), "draws": len(ways)}
+        self.context.note(f"{most_votes} of {len(ways)} draws agree")
+        return {"answer": leader, "share": share, "draws": len(ways)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +191,10 @@ class UntilPassed(Operator):
 
     @classmethod
     def calls_at_most(cls, numbers: Mapping[str, int], ways: Sequence[float]) -> float:
-        """See :class:`Operator`."""
         return numbers["most"]
 
     @classmethod
     def calls_expected(cls, numbers: Mapping[str, int], ways: Sequence[float]) -> float:
-        """See :class:`Operator`."""
         return tries(1, numbers["most"])
 
     async def run(self, problem: str, entry_point: str, most: int = WRITES) -> Result:

@@ -80,11 +80,8 @@ class _Telling(ast.NodeTransformer):
         compared = node.test
         if not isinstance(compared, ast.Compare) or not isinstance(compared.ops[0], ast.Eq):
             return node
-        told = ast.parse("'got ' + ascii(x)", mode="eval").body
-        assert isinstance(told, ast.BinOp)
-        assert isinstance(told.right, ast.Call)
-        told.right.args = [compared.left]
-        return ast.Assert(compared, told)
+        told = ast.parse(f"'got ' + ascii({ast.unparse(compared.left)})", mode="eval")
+        return ast.Assert(compared, told.body)
 
 
 def _with_line(error: str, source: str) -> str:

@@ -94,7 +94,6 @@ class ProcessSandbox:
     async def run_function(
         self, source: str, function: str | None, arguments: list[Json], limits: RunLimits
     ) -> SandboxResult:
-        """See :meth:`llm_as_judge.types.Sandbox.run_function`."""
         task = {
             "kind": "function",
             "source": source,
@@ -111,7 +110,6 @@ class ProcessSandbox:
         limits: RunLimits,
         setup_code: str = "",
     ) -> TestReport:
-        """See :meth:`llm_as_judge.types.Sandbox.run_tests`. No test at all is not a pass."""
         grading = SplitGrading(solution, entry_point, tests, setup_code)
         return await self._graded(grading.run, 2, limits)
 
@@ -122,7 +120,6 @@ class ProcessSandbox:
         limits: RunLimits,
         setup_code: str = "",
     ) -> StubReport:
-        """See :meth:`llm_as_judge.types.Sandbox.try_stubs`."""
         return await self._graded(StubTrial(entry_point, tests, setup_code).run, 1, limits)
 
     async def _graded(

@@ -39,6 +39,7 @@ from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, PrinterCallback, TrainerCallback
 
+from llm_as_judge.llm.billing import current_scope
 from llm_as_judge.policy.model import Policy, pick_device
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.policy.thread import PolicyThread
@@ -163,24 +164,25 @@ class WholeSampler(EndlessSampler):
 class SlowPrograms:
     """An environment in which half of a group's programs are right, each after its own time."""
 
-    def __init__(self, work: Work, k: int = 0) -> None:
-        self._work, self._k = work, k
+    def __init__(self, work: Work) -> None:
+        self._work = work
 
     def parse(self, text: str, problem: Problem) -> Program:
         return Program(text, text, hash=text)
 
     async def run(self, program: Program, problem: Problem) -> Execution:
-        await asyncio.sleep(self._work.seconds(problem.id, self._k))
+        await asyncio.sleep(self._work.seconds(problem.id, _place_in_group()))
         return Execution("ok", program.source)
 
     async def grade(self, problem: Problem, execution: Execution) -> Verdict:
-        return Verdict(right(self._k), "exact", "every second one")
+        return Verdict(right(_place_in_group()), "exact", "every second one")
 
-    def of_group(self) -> SlowPrograms:
+    def of_group(self, budget: Budget | None = None) -> SlowPrograms:
         return self
 
-    def of_rollout(self, k: int, budget: Budget | None = None) -> SlowPrograms:
-        return SlowPrograms(self._work, k)
+
+def _place_in_group() -> int:
+    return int(current_scope().rollout.rpartition("#")[2])
 
 
 async def our_step_s(model: Any, work: Work, staleness: int) -> float:

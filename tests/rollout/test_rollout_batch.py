@@ -305,7 +305,7 @@ def test_a_learned_stop_has_the_price_of_the_budget_that_the_prompt_named() -> N
         stop = StopSettings(table, 0.07, fixed=fixed)
         settings = RunSettings(operators=OperatorSettings(stop=stop))
         env = replace(environment(None, None), settings=settings)  # type: ignore[arg-type]
-        found = env.of_rollout(1, budget).settings.operators.stop
+        found = env.of_group(budget).settings.operators.stop
         assert found is not None
         return found.price
 

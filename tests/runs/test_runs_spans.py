@@ -27,7 +27,7 @@ from llm_as_judge.assembly import open_workbench
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import ConfigError, EndpointError
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.rollout.line import rollout
+from llm_as_judge.rollout.line import rollout, written
 from llm_as_judge.runs.sinks import TrackingOptions, require_sinks
 from llm_as_judge.runs.spans import CONTENT, TracedChat, open_spans
 from llm_as_judge.types import ChatRequest, Completion, Message, Problem, Rollout
@@ -58,7 +58,8 @@ def scripted(tmp_path: Path, *more: str) -> Config:
 async def run(config: Config, source: str = PROGRAM) -> Rollout:
     async with open_workbench(config) as bench:
         completion = Completion((), (), (), source, "stop")
-        return await rollout(bench.environment(), PROBLEM, 0, completion)
+        env = bench.environment()
+        return await rollout(env, PROBLEM, written(env, PROBLEM, 0, completion))
 
 
 @contextmanager

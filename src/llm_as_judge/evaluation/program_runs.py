@@ -17,7 +17,7 @@ from llm_as_judge.grading.graders import FAILED
 from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.llm.recorded import model_identity
 from llm_as_judge.rollout.environment import WorkflowEnvironment
-from llm_as_judge.rollout.line import grader_failed, rollout
+from llm_as_judge.rollout.line import grader_failed, rollout, written
 from llm_as_judge.rollout.wrappers import Billed
 from llm_as_judge.runs.record import RunKey, RunRecord
 from llm_as_judge.runs.runner import Keep, at_most, fill
@@ -64,7 +64,8 @@ async def run_program(
     """One run, as training and evaluation make it, from a draw of the executor's on. Where a grader
     raises, it would raise again: the answer stays open, and ``failure`` says why."""
     later = Billed(dataclasses.replace(env, offset=env.offset + draw), problem, draw)
-    ended = await rollout(later, problem, draw, Completion((), (), (), program.text, "stop"))
+    completion = Completion((), (), (), program.text, "stop")
+    ended = await rollout(later, problem, written(later, problem, draw, completion))
     if grader_failed(ended):
         return dataclasses.replace(ended, verdict=Verdict(None, "grader", FAILED))
     return ended

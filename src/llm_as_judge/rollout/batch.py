@@ -7,19 +7,12 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 from llm_as_judge.reward import RewardOptions, reward_group
 from llm_as_judge.rollout.environment import Environment
-from llm_as_judge.rollout.line import rollout
-from llm_as_judge.rollout.wrappers import (
-    Announced,
-    Billed,
-    Deadline,
-    OncePerProgram,
-    Results,
-    Resumed,
-    cancelled,
-)
+from llm_as_judge.rollout.line import rollout, written
+from llm_as_judge.rollout.wrappers import Billed, Deadline, OncePerProgram, Results, cancelled
 from llm_as_judge.types import Completion, Group, Problem, PromptFacts, Rollout, SampleStream
 
 
@@ -60,39 +53,35 @@ class RunningGroup:
         self.tasks: dict[int, asyncio.Future[Rollout]] = {}
         self.ended_at = time.perf_counter()
         """When the last rollout so far ended."""
-        self._env, self._reward, self._timeout_s = env.of_group(), reward, timeout_s
+        self._bare, self._reward, self._timeout_s = env, reward, timeout_s
         self._tell = tell
         self._results = Results()
 
-    def begin(self, k: int, completion: Completion) -> None:
-        """Start a rollout, unless that place has one."""
+    @cached_property
+    def _env(self) -> Environment:
+        return self._bare.of_group(self.prompt.budget)
+
+    def begin(self, k: int, completion: Completion, known: Rollout | None = None) -> None:
+        """Start a rollout, unless that place has one; or go on with one of an earlier run."""
         if k in self.tasks:
             return
-
-        async def written(program: Rollout) -> None:
-            await self._tell(program, True)
-
-        env = Announced(self._environment(k), written, k, completion)
-        self.tasks[k] = asyncio.ensure_future(self._run(env, k, completion))
-
-    def take(self, known: Rollout) -> None:
-        """Go on with a rollout of an earlier run."""
-        self._results.remember(known)
-        env = Resumed(self._environment(known.index), known.program)
-        self.tasks[known.index] = asyncio.ensure_future(
-            self._run(env, known.index, known.completion, known)
-        )
-
-    def _environment(self, k: int) -> Environment:
-        env: Environment = Billed(self._env.of_rollout(k, self.prompt.budget), self.problem, k)
+        if known is not None:
+            self._results.remember(known)
+        env: Environment = Billed(self._env, self.problem, k)
         if self._timeout_s is not None:
             env = Deadline(env, self._timeout_s)
-        return OncePerProgram(env, self._results)
+        env = OncePerProgram(env, self._results)
+        self.tasks[k] = asyncio.ensure_future(self._run(env, k, completion, known))
 
     async def _run(
-        self, env: Environment, k: int, completion: Completion, known: Rollout | None = None
+        self, env: Environment, k: int, completion: Completion, known: Rollout | None
     ) -> Rollout:
-        ended = await rollout(env, self.problem, k, completion)
+        if known is None:
+            begun = written(env, self.problem, k, completion)
+            await self._tell(begun, True)  # before anything happens to it: it was paid for
+        else:
+            begun = Rollout(self.problem.id, k, completion, known.program)
+        ended = await rollout(env, self.problem, begun)
         self.ended_at = time.perf_counter()
         await self._tell(ended, ended != known)
         return ended
@@ -127,7 +116,7 @@ class Batch:
         confirmed: bool = False,
     ) -> None:
         self._running_P = [
-            RunningGroup(problem, env, reward, timeout_s, self._teller(p))
+            RunningGroup(problem, env, reward, timeout_s, partial(self._tell, p))
             for p, problem in enumerate(problems_P)
         ]
         self._k, self._confirmed = samples_per_problem, confirmed
@@ -138,15 +127,12 @@ class Batch:
         self._running: asyncio.Future[list[Rollout]] | None = None
         self._first_at = math.inf
 
-    def _teller(self, p: int) -> Callable[[Rollout, bool], Awaitable[None]]:
-        async def tell(one: Rollout, is_new: bool) -> None:
-            handled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            event = RolloutEvent(p, self._running_P[p].prompt, one, is_new)
-            self._events.put_nowait((event, handled))
-            if self._confirmed:
-                await handled
-
-        return tell
+    async def _tell(self, p: int, one: Rollout, is_new: bool) -> None:
+        handled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        event = RolloutEvent(p, self._running_P[p].prompt, one, is_new)
+        self._events.put_nowait((event, handled))
+        if self._confirmed:
+            await handled
 
     @property
     def run_s(self) -> float:
@@ -178,8 +164,8 @@ class Batch:
         group take its result."""
         if known:
             self._first_at = min(self._first_at, time.perf_counter())
-        for (p, _), left in sorted(known.items(), key=lambda item: item[1].verdict is None):
-            self._running_P[p].take(left)
+        for (p, k), left in sorted(known.items(), key=lambda item: item[1].verdict is None):
+            self._running_P[p].begin(k, left.completion, left)
 
     async def __aiter__(self) -> AsyncIterator[RolloutEvent]:
         """Events until the last rollout has ended. What ends the run (a spent budget) ends the others

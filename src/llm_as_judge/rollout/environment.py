@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,16 +45,8 @@ class Environment(Protocol):
         """
         ...
 
-    def of_group(self) -> Environment:
-        """For the programs of one group: they may share what they ask."""
-        ...
-
-    def of_rollout(self, k: int, budget: Budget | None = None) -> Environment:
-        """For one program of the group, the k-th.
-
-        Args:
-            budget: that the group's prompt named.
-        """
+    def of_group(self, budget: Budget | None = None) -> Environment:
+        """For the programs of one group, whose prompt named this budget: they may share what they ask."""
         ...
 
 
@@ -117,17 +109,15 @@ class WorkflowEnvironment:
         if offset:
             rotated = self._rotated if self.rotated is not None else None
             executor = OffsetDraws(executor, offset, rotated)
+
+        def live() -> Awaitable[Execution]:
+            return self.work.run(program, problem, executor, self.settings)
+
+        limits = self.settings.limits
         try:
             if self.recording is None:
-                return await self.work.run(program, problem, executor, self.settings)
-            return await recorded_run(
-                self.recording,
-                program,
-                problem,
-                self.settings.limits,
-                lambda: self.work.run(program, problem, executor, self.settings),
-                offset,
-            )
+                return await live()
+            return await recorded_run(self.recording, program, problem, limits, live, offset)
         except RefusedRequestError as error:
             return Execution("crashed", error=str(error))
 
@@ -148,21 +138,15 @@ class WorkflowEnvironment:
     def asking(self, executor: ChatModel) -> WorkflowEnvironment:
         return dataclasses.replace(self, executor=executor)
 
-    def of_group(self) -> WorkflowEnvironment:
-        return self.asking(SharedDraws(self.executor, self.ledger, mark_cached=self.mark_shared))
-
-    def of_rollout(self, k: int, budget: Budget | None = None) -> WorkflowEnvironment:
+    def of_group(self, budget: Budget | None = None) -> WorkflowEnvironment:
         """Of a budget ``until_worth`` takes its price."""
-        return dataclasses.replace(self, settings=self._priced(budget))
-
-    def _priced(self, budget: Budget | None) -> RunSettings:
-        operators = self.settings.operators
-        if budget is None or operators.stop is None or operators.stop.fixed:
-            return self.settings
-        stop = dataclasses.replace(operators.stop, price=PRICES[budget])
-        return dataclasses.replace(
-            self.settings, operators=dataclasses.replace(operators, stop=stop)
-        )
+        settings, operators = self.settings, self.settings.operators
+        if budget is not None and operators.stop is not None and not operators.stop.fixed:
+            stop = dataclasses.replace(operators.stop, price=PRICES[budget])
+            operators = dataclasses.replace(operators, stop=stop)
+            settings = dataclasses.replace(settings, operators=operators)
+        shared = SharedDraws(self.executor, self.ledger, mark_cached=self.mark_shared)
+        return dataclasses.replace(self, executor=shared, settings=settings)
 
 
 async def grade_runs(judge: Grader, problem: Problem, execution: Execution) -> Verdict:

@@ -27,13 +27,17 @@ def grader_failed(rollout: Rollout) -> bool:
     return rollout.failure is not None and rollout.failure.kind == GraderError.__name__
 
 
-async def rollout(env: Environment, problem: Problem, k: int, completion: Completion) -> Rollout:
-    """One program, from its text to its verdict; the reward is the whole group's matter."""
-    program = env.parse(completion.text, problem)
-    written = Rollout(problem.id, k, completion, program)
-    with workflow_span(problem, program.hash) as span:
+def written(env: Environment, problem: Problem, k: int, completion: Completion) -> Rollout:
+    """A rollout whose program is checked and has not run."""
+    return Rollout(problem.id, k, completion, env.parse(completion.text, problem))
+
+
+async def rollout(env: Environment, problem: Problem, written: Rollout) -> Rollout:
+    """One program, to its verdict; the reward is the whole group's matter."""
+    with workflow_span(problem, written.program.hash) as span:
         try:
-            execution = await env.run(program, problem)  # sandbox; operators ask the executor
+            # sandbox; operators ask the executor
+            execution = await env.run(written.program, problem)
         except OUR_FAULT as error:
             span.failed(error)
             return replace(written, failure=Failure("execute", type(error).__name__, str(error)))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from llm_as_judge.errors import DeadlineError
 from llm_as_judge.llm.billing import billed_to
 from llm_as_judge.rollout.environment import Environment
-from llm_as_judge.types import Budget, Completion, Execution, Problem, Program, Rollout, Verdict
+from llm_as_judge.types import Budget, Execution, Problem, Program, Rollout, Verdict
 
 T = TypeVar("T")
 
 
 class Wrapper:
-    """Does what ``inner`` does."""
+    """Does what ``inner`` does, and something around each run and grading."""
 
     def __init__(self, inner: Environment) -> None:
         self.inner = inner
@@ -25,15 +25,15 @@ class Wrapper:
         return self.inner.parse(text, problem)
 
     async def run(self, program: Program, problem: Problem) -> Execution:
-        return await self.inner.run(program, problem)
+        return await self._around(self.inner.run(program, problem))
 
     async def grade(self, problem: Problem, execution: Execution) -> Verdict:
-        return await self.inner.grade(problem, execution)
+        return await self._around(self.inner.grade(problem, execution))
 
-    def of_group(self) -> Environment:
-        return self
+    async def _around(self, work: Awaitable[T]) -> T:
+        return await work
 
-    def of_rollout(self, k: int, budget: Budget | None = None) -> Environment:
+    def of_group(self, budget: Budget | None = None) -> Environment:
         return self
 
 
@@ -105,13 +105,7 @@ class Deadline(Wrapper):
         self._seconds = seconds
         self._late_at = asyncio.get_running_loop().time() + seconds
 
-    async def run(self, program: Program, problem: Problem) -> Execution:
-        return await self._in_time(self.inner.run(program, problem))
-
-    async def grade(self, problem: Problem, execution: Execution) -> Verdict:
-        return await self._in_time(self.inner.grade(problem, execution))
-
-    async def _in_time(self, work: Awaitable[T]) -> T:
+    async def _around(self, work: Awaitable[T]) -> T:
         """
         Raises:
             DeadlineError: it is late; the work has been cancelled.
@@ -137,42 +131,9 @@ class Billed(Wrapper):
         super().__init__(inner)
         self._rollout = f"{problem.id}#{k}"
 
-    async def run(self, program: Program, problem: Problem) -> Execution:
+    async def _around(self, work: Awaitable[T]) -> T:
         with billed_to(rollout=self._rollout):
-            return await self.inner.run(program, problem)
-
-    async def grade(self, problem: Problem, execution: Execution) -> Verdict:
-        with billed_to(rollout=self._rollout):
-            return await self.inner.grade(problem, execution)
-
-
-class Announced(Wrapper):
-    """A program is told of before anything happens to it: it was paid for."""
-
-    def __init__(
-        self,
-        inner: Environment,
-        tell: Callable[[Rollout], Awaitable[None]],
-        k: int,
-        completion: Completion,
-    ) -> None:
-        super().__init__(inner)
-        self._tell, self._k, self._completion = tell, k, completion
-
-    async def run(self, program: Program, problem: Problem) -> Execution:
-        await self._tell(Rollout(problem.id, self._k, self._completion, program))
-        return await self.inner.run(program, problem)
-
-
-class Resumed(Wrapper):
-    """A program that an earlier run had checked already."""
-
-    def __init__(self, inner: Environment, program: Program) -> None:
-        super().__init__(inner)
-        self._program = program
-
-    def parse(self, text: str, problem: Problem) -> Program:
-        return self._program
+            return await work
 
 
 async def cancelled(tasks: Sequence[asyncio.Future[Any]]) -> None:

@@ -45,16 +45,8 @@ def rollout(
     verdict: Verdict | None = RIGHT,
     failure: Failure | None = None,
 ) -> Rollout:
-    done = execution or ran(100)
-    return Rollout(
-        "p",
-        0,
-        Completion((1, 2), (3,), (-1.0,), "t", "stop"),
-        program,
-        done,
-        verdict,
-        failure=failure,
-    )
+    written = Completion((1, 2), (3,), (-1.0,), "t", "stop")
+    return Rollout("p", 0, written, program, execution or ran(100), verdict, failure=failure)
 
 
 def total(result: Rollout) -> float:
@@ -74,17 +66,6 @@ def test_right_cheap_and_simple_reaches_the_threshold_of_eight() -> None:
 def test_wrong_can_never_reach_the_threshold() -> None:
     (wrong,) = reward_group([rollout(verdict=WRONG, execution=ran(0))], RewardOptions())
     assert total(wrong) < 0.5
-
-
-def test_right_always_beats_wrong_whatever_it_costs() -> None:
-    costly = Program(
-        "x", "class ...", worst_case_calls=30, hash="h2", diagnostics=(Diagnostic("W1", 1, "m"),)
-    )
-    options = RewardOptions(options={"efficiency": {"token_budget": 100}})
-    right, wrong = reward_group(
-        [rollout(costly, ran(10_000)), rollout(verdict=WRONG, execution=ran(1))], options
-    )
-    assert total(right) > total(wrong)
 
 
 def test_a_text_that_is_no_program_earns_the_least_of_every_part() -> None:
@@ -124,15 +105,17 @@ def test_gated_wrong_answers_neither_earn_nor_lose_by_what_they_cost() -> None:
         assert parts["efficiency"].score == parts["simplicity"].score == 0.0
 
 
-def test_gated_right_beats_wrong_and_wrong_beats_no_program_whatever_they_cost() -> None:
-    dear = Program("x", "class ...", worst_case_calls=30, hash="h2")
+@pytest.mark.parametrize("scheme", ["weighted", "gated"])
+def test_right_beats_wrong_and_wrong_beats_no_program_whatever_they_cost(scheme: Any) -> None:
+    found = Diagnostic("W1", 1, "m")
+    dear = Program("x", "class ...", worst_case_calls=30, hash="h2", diagnostics=(found,))
     right, wrong, broken = reward_group(
         [
             rollout(dear, ran(10_000)),
             rollout(verdict=WRONG, execution=ran(1)),
             rollout(BROKEN, Execution("malformed"), WRONG),
         ],
-        RewardOptions("gated", options={"efficiency": {"token_budget": 100}}),
+        RewardOptions(scheme, options={"efficiency": {"token_budget": 100}}),
     )
     assert total(right) > total(wrong) > total(broken)
 
@@ -157,13 +140,6 @@ def test_simplicity_falls_with_worst_case_calls(calls: int, score: float) -> Non
     assert simplicity_score(Program("x", "y", worst_case_calls=calls)) == pytest.approx(score)
 
 
-def test_format_prefers_as_written_to_repaired_to_unrunnable() -> None:
-    repaired = Program("x", "y", repairs=("missing await",), hash="h")
-    assert format_score(GOOD) == 10.0
-    assert format_score(repaired) <= 0.0
-    assert format_score(BROKEN) == -10.0
-
-
 def test_repetition_counts_copies_and_repeated_lines() -> None:
     assert repetition_score(GOOD, copies=1, group_size=6) == 10.0
     assert repetition_score(GOOD, copies=6, group_size=6) == -10.0
@@ -171,14 +147,16 @@ def test_repetition_counts_copies_and_repeated_lines() -> None:
     assert repetition_score(looped, copies=1, group_size=6) == pytest.approx(10 * (1 - 2 * 0.8))
 
 
-def test_a_program_that_cannot_run_is_graded_by_its_findings() -> None:
+def test_format_prefers_as_written_to_repaired_to_unrunnable_by_its_findings() -> None:
     def broken(*codes: str) -> Program:
         return Program("x", "", diagnostics=tuple(Diagnostic(c, 1, "m") for c in codes), hash="h")
 
+    assert format_score(GOOD) == 10.0
+    assert format_score(Program("x", "y", repairs=("missing await",), hash="h")) <= 0.0
     assert format_score(broken("W208")) == -6.0
     assert format_score(broken("W208", "W301")) == -7.0
     assert format_score(broken(*["W208"] * 9)) == -10.0
-    assert format_score(broken("W101")) == -10.0
+    assert format_score(broken("W101")) == format_score(BROKEN) == -10.0
 
 
 # ---------------------------------------------------------------------------- parts of one's own

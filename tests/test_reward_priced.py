@@ -29,14 +29,18 @@ def spent(cost: float, status: str = "ok") -> Execution:
     return Execution(status, "4", (OperatorCall("Custom", cost=cost, llm_calls=1),))  # type: ignore[arg-type]
 
 
+def ended(execution: Execution, verdict: Verdict, program: Program = RUNS) -> Rollout:
+    written = Completion((1,), (2,), (-1.0,), "t", "stop")
+    return Rollout("p", 0, written, program, execution, verdict)
+
+
 def total(
     *costs: float, right: float | None = 1.0, budget: Budget = "middle", program: Program = RUNS
 ) -> float:
     first, *others = map(spent, costs)
     correct = None if right is None else right > 0
     verdict = Verdict(correct, "exact", "r", share=right if others else None)
-    done = replace(first, again=tuple(others))
-    rollout = Rollout("p", 0, Completion((1,), (2,), (-1.0,), "t", "stop"), program, done, verdict)
+    rollout = ended(replace(first, again=tuple(others)), verdict, program)
     (scored,) = reward_group([rollout], RewardOptions("priced", budget))
     assert scored.reward is not None
     assert scored.reward.total == pytest.approx(
@@ -45,19 +49,11 @@ def total(
     return scored.reward.total
 
 
-@pytest.mark.parametrize(
-    ("budget", "wanted"),
-    [("low", 1 - 0.3 * 0.6), ("middle", 1 - 0.1 * 0.6), ("high", 1 - 0.03 * 0.6)],
-)
-def test_a_right_program_that_costs_600_written_tokens(budget: Budget, wanted: float) -> None:
-    assert total(600, budget=budget) == pytest.approx(wanted)
-
-
-def test_a_wrong_one_pays_for_what_it_cost_too() -> None:
+def test_a_program_earns_its_share_of_right_runs_less_their_price() -> None:
+    for budget, price in PRICES.items():
+        assert total(600, budget=budget) == pytest.approx(1 - price * 0.6)
+    assert PRICES == {"low": 0.3, "middle": 0.1, "high": 0.03}
     assert total(600, right=0.0) == pytest.approx(-0.06)
-
-
-def test_several_runs_count_by_their_mean() -> None:
     # two of three right; (300 + 600 + 900) / 3 written tokens
     assert total(300, 600, 900, right=2 / 3) == pytest.approx(2 / 3 - 0.1 * 0.6)
 
@@ -75,28 +71,14 @@ def test_a_repaired_text_earns_a_tenth_less_and_more_than_one_that_cannot_run() 
 
 
 def test_what_was_not_graded_has_no_reward() -> None:
-    done = Rollout(
-        "p",
-        0,
-        Completion((1,), (2,), (-1.0,), "t", "stop"),
-        RUNS,
-        spent(1),
-        Verdict(None, "llm", "r"),
-    )
+    done = ended(spent(1), Verdict(None, "llm", "r"))
     (scored,) = reward_group([done], RewardOptions("priced"))
     assert scored.reward is None
 
 
 def test_parts_and_the_rest_of_the_group_have_no_say() -> None:
     options = RewardOptions("priced", "low", {"simplicity": 5.0})
-    alone = Rollout(
-        "p",
-        0,
-        Completion((1,), (2,), (-1.0,), "t", "stop"),
-        RUNS,
-        spent(100),
-        Verdict(True, "e", "r"),
-    )
+    alone = ended(spent(100), Verdict(True, "e", "r"))
     dear = replace(alone, index=1, execution=spent(5000))
     one, _ = reward_group([alone, dear], options)
     (only,) = reward_group([alone], options)
@@ -105,20 +87,15 @@ def test_parts_and_the_rest_of_the_group_have_no_say() -> None:
     assert set(only.reward.parts) == {"right", "cost", "repaired"}
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1e5), BUDGETS)
-def test_more_right_is_never_worth_less(a: float, b: float, cost: float, budget: Budget) -> None:
-    low, high = sorted((a, b))
-    assert total(cost, cost, right=low, budget=budget) <= total(
-        cost, cost, right=high, budget=budget
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1e5), st.floats(0, 1e5), BUDGETS)
+def test_more_right_is_never_worth_less_and_more_cost_never_more(
+    a: float, b: float, cost: float, other: float, budget: Budget
+) -> None:
+    (low, high), (cheap, dear) = sorted((a, b)), sorted((cost, other))
+    assert total(dear, dear, right=low, budget=budget) <= total(
+        dear, dear, right=high, budget=budget
     )
-
-
-@given(st.floats(0, 1), st.floats(0, 1e5), st.floats(0, 1e5), BUDGETS)
-def test_more_cost_is_never_worth_more(right: float, a: float, b: float, budget: Budget) -> None:
-    low, high = sorted((a, b))
-    assert total(high, high, right=right, budget=budget) <= total(
-        low, low, right=right, budget=budget
-    )
+    assert total(dear, dear, right=a, budget=budget) <= total(cheap, cheap, right=a, budget=budget)
 
 
 @given(st.floats(0, 1e5))

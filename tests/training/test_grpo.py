@@ -23,25 +23,33 @@ from llm_as_judge.training.grpo import (
     with_bonus,
 )
 
-
-def test_grpo_advantages_are_centered_and_scaled_by_the_group() -> None:
-    # mean 2, deviation of (1, 2, 3) with n - 1 in the denominator: 1
-    (found,) = step_advantages([[1.0, 2.0, 3.0]], LossOptions())
-    assert found == pytest.approx([-1.0, 0.0, 1.0], abs=1e-5)
+STEP_DEVIATION = math.sqrt((1 + 1 + 9 + 9) / 4)
 
 
-def test_leave_one_out_subtracts_the_mean_of_the_siblings() -> None:
-    (found,) = step_advantages(
-        [[1.0, 2.0, 6.0]], LossOptions(baseline="leave_one_out", advantage_norm="none")
-    )
-    assert found == pytest.approx([1 - 4, 2 - 3.5, 6 - 1.5])
-
-
-def test_batch_scale_is_one_deviation_for_all_groups() -> None:
-    found = step_advantages([[0.0, 2.0], [0.0, 6.0]], LossOptions(advantage_norm="batch"))
-    deviation = math.sqrt((1 + 1 + 9 + 9) / 4)
-    assert found[0] == pytest.approx([-1 / deviation, 1 / deviation], abs=1e-5)
-    assert found[1] == pytest.approx([-3 / deviation, 3 / deviation], abs=1e-5)
+@pytest.mark.parametrize(
+    ("rewards", "options", "wanted"),
+    [
+        # mean 2, deviation of (1, 2, 3) with n - 1 in the denominator: 1
+        pytest.param([[1.0, 2.0, 3.0]], {}, [[-1.0, 0.0, 1.0]], id="by the group"),
+        pytest.param(
+            [[1.0, 2.0, 6.0]],
+            {"baseline": "leave_one_out", "advantage_norm": "none"},
+            [[1 - 4, 2 - 3.5, 6 - 1.5]],
+            id="less the mean of the siblings",
+        ),
+        pytest.param(
+            [[0.0, 2.0], [0.0, 6.0]],
+            {"advantage_norm": "batch"},
+            [[-1 / STEP_DEVIATION, 1 / STEP_DEVIATION], [-3 / STEP_DEVIATION, 3 / STEP_DEVIATION]],
+            id="one deviation for all groups",
+        ),
+    ],
+)
+def test_advantages(
+    rewards: list[list[float]], options: dict[str, str], wanted: list[list[float]]
+) -> None:
+    found = step_advantages(rewards, LossOptions(**options))
+    assert found == [pytest.approx(group, abs=1e-5) for group in wanted]
 
 
 @pytest.mark.parametrize("advantage_norm", ["group", "batch", "none"])
@@ -123,96 +131,103 @@ def loss_of(new: list[float], **options: object) -> tuple[float, torch.Tensor]:
     return loss.item(), logprobs.grad
 
 
-def test_ratio_one_gives_minus_the_mean_advantage() -> None:
+CONSTANT = {"loss_aggregation": "constant", "constant_tokens": 10}
+TOKEN = {"loss_aggregation": "token"}
+LOW = math.log(0.1)
+LOSSES: dict[str, tuple[list[float], dict[str, object], float | None, list[float]]] = {
     # sequences: mean of (1, 1) and of (-2); their mean is -0.5, the loss +0.5
-    loss, gradient = loss_of(OLD.tolist())
-    assert loss == pytest.approx(0.5)
     # each token of sequence 0 has weight 1/(2*2), of sequence 1 weight 1/2
-    assert gradient.tolist() == pytest.approx([-0.25, -0.25, 1.0])
-
-
-def test_token_aggregation_weighs_all_tokens_alike() -> None:
-    loss, gradient = loss_of(OLD.tolist(), loss_aggregation="token")
-    assert loss == pytest.approx(-(1 + 1 - 2) / 3)
-    assert gradient.tolist() == pytest.approx([-1 / 3, -1 / 3, 2 / 3])
-
-
-def test_constant_aggregation_divides_by_the_token_limit() -> None:
-    loss, _ = loss_of(OLD.tolist(), loss_aggregation="constant", constant_tokens=10)
-    assert loss == pytest.approx(0.0)
-    _, gradient = loss_of(OLD.tolist(), loss_aggregation="constant", constant_tokens=10)
-    assert gradient.tolist() == pytest.approx([-0.05, -0.05, 0.1])
-
-
-def test_clip_stops_the_gradient_on_both_sides_only_where_it_would_overshoot() -> None:
-    up, down = math.log(1.5), math.log(0.5)
+    "ratio one gives minus the mean advantage": ([0, 0, 0], {}, 0.5, [-0.25, -0.25, 1.0]),
+    "all tokens alike": ([0, 0, 0], TOKEN, -(1 + 1 - 2) / 3, [-1 / 3, -1 / 3, 2 / 3]),
+    "divided by the token limit": ([0, 0, 0], CONSTANT, 0.0, [-0.05, -0.05, 0.1]),
     # token 0: advantage +1, ratio 1.5 > 1.2: clipped; token 1: ratio 0.5, not clipped (min);
     # token 2: advantage -2, ratio 0.5 < 0.8: clipped
-    _, gradient = loss_of([-1.0 + up, -2.0 + down, -0.5 + down])
-    assert gradient[0] == 0.0
-    assert gradient[1].item() == pytest.approx(-0.25 * 0.5)
-    assert gradient[2] == 0.0
+    "clip on both sides only where it would overshoot": (
+        [math.log(1.5), math.log(0.5), math.log(0.5)],
+        {},
+        None,
+        [0.0, -0.25 * 0.5, 0.0],
+    ),
+    "a truncated weight is capped and has no gradient": (
+        [math.log(5.0), 0, 0],
+        {"loss_type": "truncated_is", "is_clip_max": 2.0},
+        None,
+        [-0.25 * 2.0, -0.25, 1.0],
+    ),
+    # sequence 0: s = exp((log 1.21 + 0) / 2) = 1.1 below 1.2; sequence 1: s = 0.9, above 0.8
+    # d s / d logprob = s / length: both tokens of sequence 0 alike, though only one has moved
+    "gspo is the mean over sequences of their ratio times advantage": (
+        [math.log(1.21), 0, math.log(0.9)],
+        {"loss_type": "gspo"},
+        -(1.1 * 1 + 0.9 * -2) / 2,
+        [-1.1 / 2 / 2, -1.1 / 2 / 2, 2 * 0.9 / 2],
+    ),
+    # the first token's ratio 1.96 makes the sequence's 1.4 > 1.2: no token of it has a gradient
+    "gspo clips whole sequences": (
+        [math.log(1.96), 0, 0],
+        {"loss_type": "gspo"},
+        -(1.2 * 1 - 2) / 2,
+        [0.0, 0.0, 1.0],
+    ),
+    "gspo clips a punished sequence below": (
+        [0, 0, math.log(0.5)],
+        {"loss_type": "gspo"},
+        -(1 + 0.8 * -2) / 2,
+        [-0.25, -0.25, 0.0],
+    ),
+    # ratios 5, 1, 0.1; weights 2, 1, 0.5; all tokens weigh 1/3
+    "cispo keeps the gradient of every token under a clipped weight": (
+        [math.log(5), 0, LOW],
+        {"loss_type": "cispo", **TOKEN, "is_clip_min": 0.5, "is_clip_max": 2.0},
+        -(2 * (-1.0 + math.log(5)) + 1 * -2.0 + 0.5 * -2 * (-0.5 + LOW)) / 3,
+        [-2 / 3, -1 / 3, 2 * 0.5 / 3],
+    ),
+    "cispo of the paper has no floor": (
+        [0, 0, LOW],
+        {"loss_type": "cispo", **TOKEN},
+        None,
+        [-1 / 3, -1 / 3, 2 * 0.1 / 3],
+    ),
+    "a floor is cispo's alone": (
+        [0, 0, LOW],
+        {"loss_type": "truncated_is", **TOKEN, "is_clip_min": 0.5},
+        None,
+        [-1 / 3, -1 / 3, 2 * 0.1 / 3],
+    ),
+    "reinforce ignores the ratio": (
+        [-8.0, -7.0, -8.5],
+        {"loss_type": "reinforce"},
+        None,
+        [-0.25, -0.25, 1.0],
+    ),
+    # the presets on the first pass: advantages 1 | -2 at ratio 1, two tokens | one
+    **{
+        preset: ([0, 0, 0], {**PRESETS[preset], "constant_tokens": 10}, None, gradient)
+        for preset, gradient in {
+            "grpo": [-1 / 4, -1 / 4, 2 / 2],
+            "dr_grpo": [-1 / 20, -1 / 20, 2 / 20],
+            "dapo": [-1 / 3, -1 / 3, 2 / 3],
+            "gspo": [-1 / 4, -1 / 4, 2 / 2],
+            "cispo": [-1 / 3, -1 / 3, 2 / 3],
+        }.items()
+    },
+}
+"""Log-ratio of each token, options, loss, gradient."""
 
 
-def test_truncated_importance_weight_is_capped_and_has_no_gradient() -> None:
-    far = math.log(5.0)
-    _, gradient = loss_of([-1.0 + far, -2.0, -0.5], loss_type="truncated_is", is_clip_max=2.0)
-    assert gradient.tolist() == pytest.approx([-0.25 * 2.0, -0.25, 1.0])
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_and_gradients_worked_by_hand(name: str) -> None:
+    log_ratios, options, wanted_loss, wanted = LOSSES[name]
+    loss, gradient = loss_of((OLD + torch.tensor(log_ratios)).tolist(), **options)
+    assert gradient.tolist() == pytest.approx(wanted)
+    if wanted_loss is not None:
+        assert loss == pytest.approx(wanted_loss, abs=1e-6)
 
 
 def test_ratio_of_a_sequence_is_the_geometric_mean_of_its_tokens() -> None:
     # sequence 0: (log 4 + log 1) / 2 = log 2; sequence 1: log 3
     found = sequence_log_ratio(torch.tensor([4.0, 1.0, 3.0]).log(), torch.tensor([2, 1]))
     assert found.exp().tolist() == pytest.approx([2.0, 2.0, 3.0])
-
-
-def test_gspo_is_the_mean_over_sequences_of_their_ratio_times_advantage() -> None:
-    # sequence 0: s = exp((log 1.21 + 0) / 2) = 1.1 below 1.2; sequence 1: s = 0.9, above 0.8
-    new = [-1.0 + math.log(1.21), -2.0, -0.5 + math.log(0.9)]
-    loss, gradient = loss_of(new, loss_type="gspo")
-    assert loss == pytest.approx(-(1.1 * 1 + 0.9 * -2) / 2)
-    # d s / d logprob = s / length: both tokens of sequence 0 alike, though only one has moved
-    assert gradient.tolist() == pytest.approx([-1.1 / 2 / 2, -1.1 / 2 / 2, 2 * 0.9 / 2])
-
-
-def test_gspo_clips_whole_sequences() -> None:
-    # the first token's ratio 1.96 makes the sequence's 1.4 > 1.2: no token of it has a gradient
-    new = [-1.0 + math.log(1.96), -2.0, -0.5]
-    loss, gradient = loss_of(new, loss_type="gspo")
-    assert loss == pytest.approx(-(1.2 * 1 - 2) / 2)
-    assert gradient.tolist() == pytest.approx([0.0, 0.0, 1.0])
-
-
-def test_gspo_clips_a_punished_sequence_below() -> None:
-    loss, gradient = loss_of([-1.0, -2.0, -0.5 + math.log(0.5)], loss_type="gspo")
-    assert loss == pytest.approx(-(1 + 0.8 * -2) / 2)
-    assert gradient.tolist() == pytest.approx([-0.25, -0.25, 0.0])
-
-
-def test_cispo_keeps_the_gradient_of_every_token_under_a_clipped_weight() -> None:
-    # ratios 5, 1, 0.1; weights 2, 1, 0.5; all tokens weigh 1/3
-    new = [-1.0 + math.log(5), -2.0, -0.5 + math.log(0.1)]
-    options = {
-        "loss_type": "cispo",
-        "loss_aggregation": "token",
-        "is_clip_min": 0.5,
-        "is_clip_max": 2.0,
-    }
-    loss, gradient = loss_of(new, **options)
-    assert loss == pytest.approx(-(2 * 1 * new[0] + 1 * 1 * new[1] + 0.5 * -2 * new[2]) / 3)
-    assert gradient.tolist() == pytest.approx([-2 / 3, -1 / 3, 2 * 0.5 / 3])
-
-
-def test_cispo_of_the_paper_has_no_floor() -> None:
-    new = [-1.0, -2.0, -0.5 + math.log(0.1)]
-    _, gradient = loss_of(new, loss_type="cispo", loss_aggregation="token")
-    assert gradient.tolist() == pytest.approx([-1 / 3, -1 / 3, 2 * 0.1 / 3])
-
-
-def test_a_floor_is_cispo_s_alone() -> None:
-    new = [-1.0, -2.0, -0.5 + math.log(0.1)]
-    _, gradient = loss_of(new, loss_type="truncated_is", loss_aggregation="token", is_clip_min=0.5)
-    assert gradient.tolist() == pytest.approx([-1 / 3, -1 / 3, 2 * 0.1 / 3])
 
 
 @pytest.mark.parametrize(
@@ -235,27 +250,6 @@ def test_every_preset_is_a_set_of_loss_options(preset: str) -> None:
 
 def test_default_options_are_the_grpo_preset() -> None:
     assert LossOptions(**PRESETS["grpo"]) == LossOptions()
-
-
-@pytest.mark.parametrize(
-    ("preset", "wanted"),
-    [
-        # advantages 1 | -2 at ratio 1, two tokens | one
-        ("grpo", [-1 / 4, -1 / 4, 2 / 2]),
-        ("dr_grpo", [-1 / 20, -1 / 20, 2 / 20]),
-        ("dapo", [-1 / 3, -1 / 3, 2 / 3]),
-        ("gspo", [-1 / 4, -1 / 4, 2 / 2]),
-        ("cispo", [-1 / 3, -1 / 3, 2 / 3]),
-    ],
-)
-def test_gradient_of_each_preset_on_the_first_pass(preset: str, wanted: list[float]) -> None:
-    _, gradient = loss_of(OLD.tolist(), **{**PRESETS[preset], "constant_tokens": 10})
-    assert gradient.tolist() == pytest.approx(wanted)
-
-
-def test_reinforce_ignores_the_ratio() -> None:
-    _, gradient = loss_of([-9.0, -9.0, -9.0], loss_type="reinforce")
-    assert gradient.tolist() == pytest.approx([-0.25, -0.25, 1.0])
 
 
 def test_kl_is_zero_at_the_reference_and_positive_beside_it() -> None:

@@ -20,7 +20,7 @@ from llm_as_judge.training import gradients as gradients_module
 from llm_as_judge.training.gradients import MicroBatchGradients
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
-from llm_as_judge.training.micro_batches import shares_of_micro_batches
+from llm_as_judge.training.micro_batches import shares_of_trees, trees_of
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 from llm_as_judge.training.reference import UpdatePath, naive_logprobs
 from llm_as_judge.types import (
@@ -321,9 +321,8 @@ def test_rounding_is_what_two_right_ways_of_the_update_differ_by(
     completions = sampled(policy, count=6)
     group = group_of(completions, [1.0, 0.0, 1.0, 0.0, 1.0, 0.0])
     gradients = MicroBatchGradients(policy, UpdatePath("packed", ""), LossOptions())
-    ((row,),) = shares_of_micro_batches(
-        [group], LossOptions(), version=0, tokens_per_micro_batch=32768, packed=True
-    )
+    trees = trees_of([group], LossOptions())
+    ((row,),) = shares_of_trees(trees, version=0, tokens_per_micro_batch=32768, packed=True)
     rows = gradients.place([row])
     with gradients.attention():
         gap = gradients.rounding_gap(rows, 1.0)

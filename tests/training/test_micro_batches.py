@@ -8,7 +8,7 @@ import pytest
 from test_learner import group_of
 
 from llm_as_judge.training.grpo import LossOptions
-from llm_as_judge.training.micro_batches import MicroBatch, shares_of_micro_batches
+from llm_as_judge.training.micro_batches import MicroBatch, shares_of_trees, trees_of
 from llm_as_judge.types import Completion, Group
 
 LOSS = LossOptions(advantage_norm="batch")
@@ -33,9 +33,8 @@ GROUPS = [group(n, lengths) for n, lengths in enumerate([[3, 4], [50, 60, 2], [9
 def shares(
     count: int, *, tokens_per_micro_batch: int = 40, packed: bool = True
 ) -> list[list[MicroBatch]]:
-    return shares_of_micro_batches(
-        GROUPS,
-        LOSS,
+    return shares_of_trees(
+        trees_of(GROUPS, LOSS),
         version=0,
         tokens_per_micro_batch=tokens_per_micro_batch,
         packed=packed,

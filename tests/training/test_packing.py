@@ -21,35 +21,6 @@ PROMPTS = [[*COMMON, 21, 2], [*COMMON, 30, 31, 32, 33]]
 COMPLETIONS = [[[1, 2, 3], [4], [1, 2, 9, 9, 7]], [[6, 5], [6, 5, 4, 3]]]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("tied", [False, True], ids=["untied", "tied"])
-@pytest.mark.parametrize("recompute", [False, True], ids=["stored", "recomputed"])
-def test_packed_logprobs_and_gradients_equal_the_naive_ones(
-    family: str, tied: bool, recompute: bool
-) -> None:
-    model = tiny(family, tied=tied)
-    base = model.get_base_model()
-    flat = [(p, c) for p, group in zip(PROMPTS, COMPLETIONS, strict=True) for c in group]
-    wanted = torch.cat([naive_logprobs(base, p, c, 0.7) for p, c in flat])
-    weights = torch.linspace(-1, 1, len(wanted))
-    (wanted * weights).sum().backward()
-    wanted_gradients = take_gradients(model)
-
-    if recompute:
-        recompute_activations(base)
-        model.train()
-    tree = pack_tree(PROMPTS, COMPLETIONS, CPU)
-    with packed_attention(base):
-        found, _ = packed_logprobs(base, tree, temperature=0.7, chunk=4)
-        (found * weights).sum().backward()
-    found_gradients = take_gradients(model)
-
-    assert torch.allclose(found, wanted, atol=2e-6, rtol=0)
-    assert wanted_gradients.keys() == found_gradients.keys()
-    for name, gradient in wanted_gradients.items():
-        assert torch.allclose(found_gradients[name], gradient, atol=2e-6, rtol=1e-4), name
-
-
 RAGGED = (PROMPTS, COMPLETIONS)
 STEPS: dict[str, tuple[list[list[int]], list[list[list[int]]]]] = {
     "tree, ragged": RAGGED,
@@ -87,20 +58,24 @@ def padded_logprobs(base: Any, flat: list[tuple[list[int], list[int]]], t: float
     )
 
 
-@pytest.mark.parametrize("reference", ["one unpadded row each", "one padded batch"])
-@pytest.mark.parametrize("recompute", [False, True], ids=["stored", "recomputed"])
-@pytest.mark.parametrize("step", STEPS)
-def test_every_shape_of_a_step_equals_the_naive_computation(
-    step: str, recompute: bool, reference: str
-) -> None:
-    prompts, completions = STEPS[step]
-    flat = [(p, c) for p, group in zip(prompts, completions, strict=True) for c in group]
-    model = tiny("qwen2", tied=True)
+def require_naive(
+    model: Any,
+    prompts: list[list[int]] = PROMPTS,
+    completions: list[list[list[int]]] = COMPLETIONS,
+    *,
+    recompute: bool = False,
+    padded: bool = False,
+    temperature: float = 0.7,
+    chunk: int = 4,
+    most: float = 1e-5,
+) -> dict[str, torch.Tensor]:
+    """Packed log-probs and gradients are those of a naive computation; the gradients."""
     base = model.get_base_model()
-    if reference == "one padded batch":
-        wanted = padded_logprobs(base, flat, 0.9)
+    flat = [(p, c) for p, group in zip(prompts, completions, strict=True) for c in group]
+    if padded:
+        wanted = padded_logprobs(base, flat, temperature)
     else:
-        wanted = torch.cat([naive_logprobs(base, p, c, 0.9) for p, c in flat])
+        wanted = torch.cat([naive_logprobs(base, p, c, temperature) for p, c in flat])
     weights = torch.linspace(-1, 2, len(wanted))
     (wanted * weights).sum().backward()
     wanted_gradients = take_gradients(model)
@@ -109,34 +84,41 @@ def test_every_shape_of_a_step_equals_the_naive_computation(
         recompute_activations(base)
         model.train()
     with packed_attention(base):
-        found, entropy = packed_logprobs(
-            base, pack_tree(prompts, completions, CPU), temperature=0.9, chunk=3
-        )
+        tree = pack_tree(prompts, completions, CPU)
+        found, entropy = packed_logprobs(base, tree, temperature=temperature, chunk=chunk)
         (found * weights).sum().backward()
     found_gradients = take_gradients(model)
 
-    assert torch.allclose(found, wanted, atol=1e-5, rtol=0)
+    assert torch.allclose(found, wanted, atol=most, rtol=0)
     assert ((entropy > 0) & (entropy < torch.log(torch.tensor(float(VOCABULARY))))).all()
     assert wanted_gradients.keys() == found_gradients.keys()
     for name, gradient in wanted_gradients.items():
-        assert torch.allclose(found_gradients[name], gradient, atol=1e-5, rtol=1e-4), name
+        assert torch.allclose(found_gradients[name], gradient, atol=most, rtol=1e-4), name
+    return wanted_gradients
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("tied", [False, True], ids=["untied", "tied"])
+@pytest.mark.parametrize("recompute", [False, True], ids=["stored", "recomputed"])
+def test_packed_logprobs_and_gradients_equal_the_naive_ones(
+    family: str, tied: bool, recompute: bool
+) -> None:
+    require_naive(tiny(family, tied=tied), recompute=recompute, most=2e-6)
+
+
+@pytest.mark.parametrize("padded", [False, True], ids=["one unpadded row each", "one padded batch"])
+@pytest.mark.parametrize("recompute", [False, True], ids=["stored", "recomputed"])
+@pytest.mark.parametrize("step", STEPS)
+def test_every_shape_of_a_step_equals_the_naive_computation(
+    step: str, recompute: bool, padded: bool
+) -> None:
+    model = tiny("qwen2", tied=True)
+    require_naive(model, *STEPS[step], recompute=recompute, padded=padded, temperature=0.9, chunk=3)
 
 
 def test_an_adapter_on_the_head_is_computed_too() -> None:
     model = tiny("llama", targets=("q_proj", "lm_head"))
-    base = model.get_base_model()
-    flat = [(p, c) for p, group in zip(PROMPTS, COMPLETIONS, strict=True) for c in group]
-    wanted = torch.cat([naive_logprobs(base, p, c, 1.0) for p, c in flat])
-    wanted.sum().backward()
-    wanted_gradients = take_gradients(model)
-    with packed_attention(base):
-        found, _ = packed_logprobs(base, pack_tree(PROMPTS, COMPLETIONS, CPU), chunk=4)
-        found.sum().backward()
-    found_gradients = take_gradients(model)
-    assert any("lm_head" in name for name in wanted_gradients)
-    assert torch.allclose(found, wanted, atol=1e-5, rtol=0)
-    for name, gradient in wanted_gradients.items():
-        assert torch.allclose(found_gradients[name], gradient, atol=1e-5, rtol=1e-4), name
+    assert any("lm_head" in name for name in require_naive(model, temperature=1.0))
 
 
 def test_what_sequences_begin_with_is_packed_once() -> None:

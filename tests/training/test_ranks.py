@@ -30,7 +30,7 @@ from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.training import ranks as ranks_module
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
-from llm_as_judge.training.ranks import Link, Peers, Ranks, SingleProcess
+from llm_as_judge.training.ranks import Link, Peers, Ranks
 from llm_as_judge.training.worker import serve_gradients
 from llm_as_judge.types import Group
 
@@ -167,7 +167,7 @@ def test_after_five_steps_the_adapter_is_that_of_one_process(
         *others,
         LLM_AS_JUDGE_CONFIG=str(tmp_path),
     ) as processes:
-        metrics = lesson.learned(alone, SingleProcess())
+        metrics = lesson.learned(alone, Peers())
         assert processes.statuses() == [0] * count
     wanted = alone.adapter_state()
     found = load_file(tmp_path / "adapter_model.safetensors")

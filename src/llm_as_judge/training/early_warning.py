@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from itertools import takewhile
+from statistics import fmean, median
 
 Steps = Sequence[Mapping[str, float]]
 """Metrics of steps, oldest first."""
@@ -43,16 +44,11 @@ def news(now: Mapping[str, str], before: Sequence[Mapping[str, str]]) -> list[st
     Args:
         before: warnings of the earlier steps, oldest first.
     """
-    shown = []
-    for name, message in now.items():
-        lasted = 0
-        for earlier in reversed(before):
-            if name not in earlier:
-                break
-            lasted += 1
-        if lasted % REPEAT == 0:
-            shown.append(message)
-    return shown
+
+    def lasted(name: str) -> int:
+        return sum(1 for _ in takewhile(lambda earlier: name in earlier, reversed(before)))
+
+    return [message for name, message in now.items() if lasted(name) % REPEAT == 0]
 
 
 def _zero_variance(steps: Steps) -> str:
@@ -79,7 +75,7 @@ def _entropy(steps: Steps) -> str:
     values = _values(steps, "update/entropy")
     if len(values) < 6:
         return ""
-    start, now = _mean(values[:3]), _mean(values[-3:])
+    start, now = fmean(values[:3]), fmean(values[-3:])
     if now >= ENTROPY_NATS and now >= ENTROPY_OF_START * start:
         return ""
     return (
@@ -94,21 +90,20 @@ def _floor(steps: Steps) -> str:
     if "update/entropy_bonus" in steps[-1]:
         return ""
     values = _values(steps, "update/entropy")[:3]
-    half = f" ({_mean(values) / 2:.2g})" if values else ""
+    half = f" ({fmean(values) / 2:.2g})" if values else ""
     return f"set training.entropy_floor to half of the first steps' entropy{half}, "
 
 
 def _distinct(steps: Steps) -> str:
     # 0 means that no program could run, which is another matter
     values = [v for v in _values(steps, "rollout/distinct_programs")[-WINDOW:] if v > 0]
-    if len(values) < 3 or _mean(values) >= DISTINCT:
+    if len(values) < 3 or fmean(values) >= DISTINCT:
         return ""
-    if (
-        _without_variance(steps) <= SOME_VARIANCE
-    ):  # a few kinds in a large group are enough to compare
+    # a few kinds in a large group are enough to compare
+    if _without_variance(steps) <= SOME_VARIANCE:
         return ""
     return (
-        f"only {_mean(values):.0%} of a group's programs differ: the group compares copies. What helps: "
+        f"only {fmean(values):.0%} of a group's programs differ: the group compares copies. What helps: "
         f"{_floor(steps)}raise sampling.temperature, or reward.weights.repetition "
         "(reward.scheme=priced has no such part)"
     )
@@ -116,16 +111,16 @@ def _distinct(steps: Steps) -> str:
 
 def _invalid(steps: Steps) -> str:
     values = _values(steps, "rollout/strictly_valid")[-3:]
-    if not values or _mean(values) >= VALID:
+    if not values or fmean(values) >= VALID:
         return ""
     repaired = _values(steps, "rollout/repaired")[-3:]
-    if repaired and _mean(repaired) >= VALID:
+    if repaired and fmean(repaired) >= VALID:
         return (
-            f"{_mean(repaired):.0%} of the programs run only after a repair, which rollouts.jsonl names: the policy "
+            f"{fmean(repaired):.0%} of the programs run only after a repair, which rollouts.jsonl names: the policy "
             "unlearns the form. Go on from an earlier checkpoint, with a lower training.learning_rate"
         )
     return (
-        f"only {_mean(values):.0%} of the programs are valid: most of what is sampled teaches the form alone. Raise "
+        f"only {fmean(values):.0%} of the programs are valid: most of what is sampled teaches the form alone. Raise "
         "training.warm_start_epochs, or the bank's rows; without training.warm_start set sampling.prompt_style to calls"
     )
 
@@ -170,9 +165,9 @@ class _TooHigh:
 
     def __call__(self, steps: Steps) -> str:
         values = _values(steps, self.key)[-3:]
-        if len(values) < 3 or _mean(values) <= self.limit:
+        if len(values) < 3 or fmean(values) <= self.limit:
             return ""
-        return self.message.format(_mean(values))
+        return self.message.format(fmean(values))
 
 
 _RULES: dict[str, Callable[[Steps], str]] = {
@@ -204,7 +199,3 @@ _RULES: dict[str, Callable[[Steps], str]] = {
 
 def _values(steps: Steps, key: str) -> list[float]:
     return [step[key] for step in steps if key in step]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)

@@ -109,33 +109,31 @@ def imitation_targets(
     Args:
         price: what 1,000 written tokens take away.
     """
-    written = {key: write(program) for key, program in bank.programs.items()}
+    written = _written(bank, write)
     program_effects, problem_effects = _fitted(problems, cells)
-    alike = _alike_sets(problems, cells, program_effects)
-    of_sets = {
-        name: _values_of_set(
-            [problem_effects[problem.id] for problem in members], price, program_effects[name]
-        )
-        for name, members in alike.items()
-    }
+    of_sets = {}
+    for name, members in _alike_sets(problems, cells, program_effects).items():
+        effects = [problem_effects[problem.id] for problem in members]
+        right = sum(effect.right for effect in effects) / len(effects)
+        cost = sum(effect.cost for effect in effects) / len(effects)
+        of_sets[name] = _values((), Effect(right, cost), price, program_effects[name])
     found = []
     for problem in problems:
-        here = cells.get(problem.id, ())
-        if not here:
-            continue
-        if problem.dataset in of_sets:
-            values = of_sets[problem.dataset]
+        here, name = cells.get(problem.id, ()), problem.dataset
+        if here and name in of_sets:
+            values = of_sets[name]
         elif any(cell.right for cell in here):
-            values = _values(
-                here, problem_effects[problem.id], price, program_effects[problem.dataset]
-            )
+            values = _values(here, problem_effects[problem.id], price, program_effects[name])
         else:
             continue
-        kept = {key: value for key, value in values.items() if written.get(key)}
-        if weights := _weights(kept):
-            programs = tuple(ids for key in weights if (ids := written[key]))
+        if weights := _weights({key: value for key, value in values.items() if key in written}):
+            programs = tuple(written[key] for key in weights)
             found.append(ImitationTarget(problem, programs, tuple(weights.values())))
     return found
+
+
+def _written(bank: Bank, write: Write) -> dict[str, tuple[int, ...]]:
+    return {key: ids for key, program in bank.programs.items() if (ids := write(program))}
 
 
 def form_targets(
@@ -144,9 +142,9 @@ def form_targets(
     """The same programs for all problems of a domain, each with the same weight: those on the front of share right
     and cost, then those behind it. What was right on the problem itself does not count.
     """
+    written = _written(bank, write)
     alike: dict[str, tuple[tuple[int, ...], ...]] = {}
     for domain, found in _cells_of_domains(problems, cells).items():
-        written = {key: ids for key in _grouped(found)[0] if (ids := write(bank.programs[key]))}
         effects = {key: one for key, one in _effects(found)[0].items() if key in written}
         alike[domain] = tuple(dict.fromkeys(written[key] for key in _nearest_to_front(effects)))
     return [
@@ -156,7 +154,7 @@ def form_targets(
     ]
 
 
-def _nearest_to_front(effects: Mapping[str, ProgramEffect]) -> list[str]:
+def _nearest_to_front(effects: Mapping[str, Effect]) -> list[str]:
     """Programs than which none is both more often right and cheaper, then those of which that holds among the rest,
     and so on to :data:`FORM_PROGRAMS`."""
     left = sorted(effects, key=lambda key: (-effects[key].right, effects[key].cost, key))
@@ -174,7 +172,7 @@ def _nearest_to_front(effects: Mapping[str, ProgramEffect]) -> list[str]:
 def _alike_sets(
     problems: Sequence[Problem],
     cells: Cells,
-    program_effects: Mapping[str, Mapping[str, ProgramEffect]],
+    program_effects: Mapping[str, Mapping[str, Effect]],
 ) -> dict[str, list[Problem]]:
     """The data sets in which choosing by problem does not pay, with their problems in the bank."""
     of_sets: dict[str, list[Problem]] = defaultdict(list)
@@ -196,7 +194,7 @@ def _alike_sets(
 
 
 def _gain_by_problem(
-    cells: Sequence[RunRecord], program_effects: Mapping[str, ProgramEffect]
+    cells: Sequence[RunRecord], program_effects: Mapping[str, Effect]
 ) -> float | None:
     """What the best program of half of the draws gains on the other half, to the set's best of those that ran
     there; the mean of both ways. None: not two programs have draws in both halves."""
@@ -218,41 +216,19 @@ def _gain_by_problem(
     return gain / 2
 
 
-def _values_of_set(
-    members: Sequence[ProblemEffect], price: float, program_effects: Mapping[str, ProgramEffect]
-) -> dict[str, float]:
-    """Reward that each program is thought to earn on the mean problem of its set."""
-    right = sum(effect.right for effect in members) / len(members)
-    cost = sum(effect.cost for effect in members) / len(members)
-    return {
-        key: priced(right + effect.right, cost * effect.cost, price)
-        for key, effect in program_effects.items()
-    }
-
-
 @dataclass(frozen=True, slots=True)
-class ProgramEffect:
-    """What a program does on a data set, beside what its problems ask for."""
+class Effect:
+    """Of a program beside what its problems ask for, or of a problem on the mean program."""
 
     right: float
-    """Share of right runs beyond the mean of the programs on the same problems, drawn towards that in the domain."""
+    """Share of right runs; a program's is beyond the mean of the programs on the same problems."""
     cost: float
-    """Cost of its runs over that of the mean program on the same problems, drawn likewise."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProblemEffect:
-    """What the programs make of one problem."""
-
-    right: float
-    """Share of right runs of a program that is no better than the mean."""
-    cost: float
-    """Of a run of a program that is no dearer than the mean, written tokens."""
+    """Of a run, written tokens; a program's is over that of the mean program on the same problems."""
 
 
 def _fitted(
     problems: Sequence[Problem], cells: Cells
-) -> tuple[dict[str, dict[str, ProgramEffect]], dict[str, ProblemEffect]]:
+) -> tuple[dict[str, dict[str, Effect]], dict[str, Effect]]:
     """Data set -> program -> what it does there; problem -> what it asks for.
 
     A search drops most programs on its first problems, so their shares are of other problems than those of the
@@ -260,10 +236,8 @@ def _fitted(
     cost = problem x program (Poisson); each problem's and each program's in turn.
     """
     dataset_of = {problem.id: problem.dataset for problem in problems}
-    program_effects: dict[str, dict[str, ProgramEffect]] = {
-        problem.dataset: {} for problem in problems
-    }
-    problem_effects: dict[str, ProblemEffect] = {}
+    program_effects: dict[str, dict[str, Effect]] = {problem.dataset: {} for problem in problems}
+    problem_effects: dict[str, Effect] = {}
     for found in _cells_of_domains(problems, cells).values():
         in_domain, of_problems = _effects(found)
         problem_effects |= of_problems
@@ -284,16 +258,15 @@ def _cells_of_domains(problems: Sequence[Problem], cells: Cells) -> dict[str, li
     return found
 
 
-def _effects(
-    cells: Sequence[RunRecord],
-) -> tuple[dict[str, ProgramEffect], dict[str, ProblemEffect]]:
-    of_programs, of_problems = _grouped(cells)
-    nothing = ProgramEffect(0.0, 1.0)
+def _effects(cells: Sequence[RunRecord]) -> tuple[dict[str, Effect], dict[str, Effect]]:
+    """Of programs, and of problems."""
+    of_programs, of_problems = _grouped(cells, "program"), _grouped(cells, "problem")
+    nothing = Effect(0.0, 1.0)
     program_effects = dict.fromkeys(of_programs, nothing)
-    problem_effects: dict[str, ProblemEffect] = {}
+    problem_effects: dict[str, Effect] = {}
     for _ in range(FITTING_ROUNDS):
         problem_effects = {
-            id_: ProblemEffect(
+            id_: Effect(
                 sum((cell.right or 0.0) - program_effects[cell.program].right for cell in each)
                 / len(each),
                 _ratio(
@@ -310,24 +283,20 @@ def _effects(
     return program_effects, problem_effects
 
 
-def _grouped(
-    cells: Sequence[RunRecord],
-) -> tuple[dict[str, list[RunRecord]], dict[str, list[RunRecord]]]:
-    of_programs: dict[str, list[RunRecord]] = defaultdict(list)
-    of_problems: dict[str, list[RunRecord]] = defaultdict(list)
+def _grouped(cells: Sequence[RunRecord], by: str) -> dict[str, list[RunRecord]]:
+    found: dict[str, list[RunRecord]] = defaultdict(list)
     for cell in cells:
-        of_programs[cell.program].append(cell)
-        of_problems[cell.problem].append(cell)
-    return of_programs, of_problems
+        found[getattr(cell, by)].append(cell)
+    return found
 
 
 def _drawn(
     cells: Sequence[RunRecord],
-    problem_effects: Mapping[str, ProblemEffect],
-    towards: ProgramEffect,
+    problem_effects: Mapping[str, Effect],
+    towards: Effect,
     runs: float,
     cost_runs: float,
-) -> ProgramEffect:
+) -> Effect:
     """What a program does beside its problems, drawn towards another figure.
 
     Args:
@@ -337,10 +306,8 @@ def _drawn(
     expected = sum(problem_effects[cell.problem].cost for cell in cells)
     more = cost_runs * expected / len(cells)
     cost = sum(cell.cost for cell in cells) + more * towards.cost
-    return ProgramEffect(
-        (right + runs * towards.right) / (len(cells) + runs),
-        _ratio(cost, expected + more),
-    )
+    share = (right + runs * towards.right) / (len(cells) + runs)
+    return Effect(share, _ratio(cost, expected + more))
 
 
 def _ratio(cost: float, expected: float) -> float:
@@ -350,13 +317,13 @@ def _ratio(cost: float, expected: float) -> float:
 
 def _values(
     cells: Sequence[RunRecord],
-    of_problem: ProblemEffect,
+    of_problem: Effect,
     price: float,
-    program_effects: Mapping[str, ProgramEffect],
+    program_effects: Mapping[str, Effect],
 ) -> dict[str, float]:
     """Reward that each program of the data set is thought to earn on a problem, but those that were wrong there
     at every draw."""
-    draws = _grouped(cells)[0]
+    draws = _grouped(cells, "program")
     found = {}
     for key, of_set in program_effects.items():
         each = draws.get(key, [])

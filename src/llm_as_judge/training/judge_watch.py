@@ -68,23 +68,16 @@ class JudgeWatch:
         Raises:
             TrainingError: too many abstentions, or the judge has changed.
         """
-        metrics = self._count_verdicts(step, groups)
-        metrics.update(await self._look_at_canaries(step))
-        return metrics
+        return {**self._count_verdicts(step, groups), **await self._look_at_canaries(step)}
 
     def _count_verdicts(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
         if self._options.rules_alone:
             return {}
-        graded = [
-            rollout.verdict
-            for group in groups
-            for rollout in group.rollouts
-            if rollout.execution is not None and rollout.verdict is not None
-        ]
+        rollouts = [r for group in groups for r in group.rollouts if r.execution]
+        graded = [r.verdict for r in rollouts if r.verdict]
         open_ = [v for v in graded if v.correct is None and v.stage == "llm"]
-        silent = [
-            v for v in open_ if v.rule != UNSURE
-        ]  # not to be sure is what such a judge is for
+        # not to be sure is what such a judge is for
+        silent = [v for v in open_ if v.rule != UNSURE]
         allowed = self._options.max_abstained_fraction
         if len(silent) > max(1.0, allowed * len(graded)):
             raise TrainingError(

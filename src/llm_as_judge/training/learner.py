@@ -25,14 +25,9 @@ from llm_as_judge.training.gradients import (
     PlacedMicroBatch,
 )
 from llm_as_judge.training.grpo import LossOptions, entropy_bonus, has_variance
-from llm_as_judge.training.micro_batches import (
-    MicroBatch,
-    Tree,
-    shares_of_micro_batches,
-    shares_of_trees,
-)
+from llm_as_judge.training.micro_batches import Tree, shares_of_trees, trees_of
 from llm_as_judge.training.optimizer_state import load_optimizer, optimizer_tensors
-from llm_as_judge.training.ranks import Peers, SingleProcess
+from llm_as_judge.training.ranks import Peers
 from llm_as_judge.training.reference import UpdatePath, choose_path
 from llm_as_judge.types import Group
 
@@ -78,7 +73,7 @@ class Learner:
         self.path = path or choose_path(policy)
         self._loss = loss
         self._options = options
-        self._peers: Peers = peers or SingleProcess()
+        self._peers = peers or Peers()
         self._gradients = MicroBatchGradients(policy, self.path, loss)
         self._parameters = [p for _, p in policy.adapter_parameters()]
         self._optimizer = torch.optim.AdamW(
@@ -138,7 +133,7 @@ class Learner:
         if self._loss.entropy_floor:
             metrics["update/entropy_bonus"] = bonus
         if teaching:
-            metrics.update(self._learn(teaching, temperature, bonus))
+            metrics.update(self._passes(trees_of(teaching, self._loss, bonus), temperature))
         metrics["time/update_s"] = time.perf_counter() - started
         return metrics
 
@@ -154,32 +149,18 @@ class Learner:
             TrainingError: the gradient is not finite.
         """
         tokens = sum(w * len(c.token_ids) for tree in trees for c, w in zip(*tree, strict=True))
+        weighted = [(completions, [w / tokens for w in weights]) for completions, weights in trees]
+        return self._passes(weighted, temperature)
+
+    def _passes(self, trees: Sequence[Tree], temperature: float) -> dict[str, float]:
+        """All epochs; then the weights are a version on. Metrics of the last, the gap of the first."""
         shares = shares_of_trees(
-            [(completions, [w / tokens for w in weights]) for completions, weights in trees],
+            trees,
             version=self.policy.version,
             tokens_per_micro_batch=self._options.tokens_per_micro_batch,
             packed=self.path.name == "packed",
             shares=self._peers.count,
         )
-        return self._passes(shares, temperature)
-
-    def _learn(self, groups: Sequence[Group], temperature: float, bonus: float) -> dict[str, float]:
-        """All epochs over groups that can teach; metrics of the last, the gap of the first."""
-        shares = shares_of_micro_batches(
-            groups,
-            self._loss,
-            version=self.policy.version,
-            tokens_per_micro_batch=self._options.tokens_per_micro_batch,
-            packed=self.path.name == "packed",
-            shares=self._peers.count,
-            entropy_bonus=bonus,
-        )
-        return self._passes(shares, temperature)
-
-    def _passes(
-        self, shares: Sequence[Sequence[MicroBatch]], temperature: float
-    ) -> dict[str, float]:
-        """All epochs over what each process has to compute; then the weights are a version on."""
         lengths = [n for share in shares for micro_batch in share for n in micro_batch.lengths]
         epochs = self._options.epochs
         normalizers = Normalizers(temperature, len(lengths), sum(lengths), epochs)

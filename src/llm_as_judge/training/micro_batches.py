@@ -40,25 +40,11 @@ class MicroBatch:
         return tuple(len(ids) for group in self.completions_P_K for ids in group)
 
 
-def shares_of_micro_batches(
-    groups: Sequence[Group],
-    loss: LossOptions,
-    *,
-    version: int,
-    tokens_per_micro_batch: int,
-    packed: bool,
-    shares: int = 1,
-    entropy_bonus: float = 0.0,
-) -> list[list[MicroBatch]]:
-    """Micro-batches of each of ``shares`` processes; a process may have none.
-
-    Advantages are those of the whole step: they are computed before it is divided.
+def trees_of(groups: Sequence[Group], loss: LossOptions, entropy_bonus: float = 0.0) -> list[Tree]:
+    """The groups of a whole step with their advantages.
 
     Args:
         groups: each with two scored rollouts at least.
-        version: of the policy that is about to be updated.
-        tokens_per_micro_batch: of one micro-batch at most, as far as whole trees allow it.
-        packed: several completions to a micro-batch; otherwise one.
         entropy_bonus: advantage of a nat that a program is rarer than its group.
     """
     advantages = step_advantages([group.rewards for group in groups], loss)
@@ -66,14 +52,7 @@ def shares_of_micro_batches(
         surprises = [[-sum(r.completion.logprobs) for r in group.scored] for group in groups]
         advantages = with_bonus(advantages, surprises, entropy_bonus)
     scored = [[rollout.completion for rollout in group.scored] for group in groups]
-    trees = list(zip(scored, advantages, strict=True))
-    return shares_of_trees(
-        trees,
-        version=version,
-        tokens_per_micro_batch=tokens_per_micro_batch,
-        packed=packed,
-        shares=shares,
-    )
+    return list(zip(scored, advantages, strict=True))
 
 
 def shares_of_trees(
@@ -84,7 +63,13 @@ def shares_of_trees(
     packed: bool,
     shares: int = 1,
 ) -> list[list[MicroBatch]]:
-    """The same of trees whose advantages, or weights, are known."""
+    """Micro-batches of each of ``shares`` processes; a process may have none.
+
+    Args:
+        version: of the policy that is about to be updated.
+        tokens_per_micro_batch: of one micro-batch at most, as far as whole trees allow it.
+        packed: several completions to a micro-batch; otherwise one.
+    """
     micro_batches = []
     for share in _share_out(trees, shares):
         batches = _packed(share, tokens_per_micro_batch) if packed else _single(share)

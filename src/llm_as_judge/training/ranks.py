@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -35,13 +35,11 @@ from llm_as_judge.training.reference import UpdatePath
 from llm_as_judge.types import PolicyTurn, from_json, to_json
 
 
-class Peers(Protocol):
-    """The processes of a learner, the caller's first."""
+class Peers:
+    """The processes of a learner: the caller's alone."""
 
-    @property
-    def count(self) -> int:
-        """The caller's included."""
-        ...
+    count = 1
+    """The caller's included."""
 
     def prepare(self, adapter: AdapterSpec, path: UpdatePath, loss: LossOptions) -> None:
         """Before the first update: what they compute, and how.
@@ -49,11 +47,9 @@ class Peers(Protocol):
         Raises:
             TrainingError: one cannot.
         """
-        ...
 
     def begin(self, shares: Sequence[Sequence[MicroBatch]], normalizers: Normalizers) -> None:
         """An update begins; ``shares[r]`` is what process r computes in each of its passes."""
-        ...
 
     def one_pass(
         self, parameters: Sequence[Parameter], own: Callable[[], list[MicroBatchReport]]
@@ -65,21 +61,6 @@ class Peers(Protocol):
         Raises:
             TrainingError: a process has failed or is gone.
         """
-        ...
-
-
-class SingleProcess:
-    count = 1
-
-    def prepare(self, adapter: AdapterSpec, path: UpdatePath, loss: LossOptions) -> None:
-        pass
-
-    def begin(self, shares: Sequence[Sequence[MicroBatch]], normalizers: Normalizers) -> None:
-        pass
-
-    def one_pass(
-        self, parameters: Sequence[Parameter], own: Callable[[], list[MicroBatchReport]]
-    ) -> list[MicroBatchReport]:
         return own()
 
 
@@ -164,8 +145,8 @@ def _parts(flat: Tensor, parameters: Sequence[Parameter]) -> Iterator[tuple[Para
         yield parameter, part.view_as(parameter)
 
 
-class Ranks:
-    """The processes of a learner as rank 0 sees them: ``Peers``."""
+class Ranks(Peers):
+    """Several processes, as rank 0 sees them."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -173,16 +154,8 @@ class Ranks:
         self.count = link.place.count
 
     def prepare(self, adapter: AdapterSpec, path: UpdatePath, loss: LossOptions) -> None:
-        for rank in self._others:
-            self._link.send(
-                rank,
-                {
-                    "do": "load",
-                    "adapter": asdict(adapter),
-                    "path": asdict(path),
-                    "loss": loss.model_dump(),
-                },
-            )
+        said = {"adapter": asdict(adapter), "path": asdict(path), "loss": loss.model_dump()}
+        self._say("load", **said)
         for rank in self._others:
             self._recv(rank)
 
@@ -214,9 +187,9 @@ class Ranks:
             )
         return said
 
-    def _say(self, word: str) -> None:
+    def _say(self, word: str, **more: Any) -> None:
         for rank in self._others:
-            self._link.send(rank, {"do": word})
+            self._link.send(rank, {"do": word, **more})
 
     async def watch(self, work: Awaitable[T], on_policy: PolicyTurn) -> T:
         """Result of ``work``, which ends with the first rank that is gone.

@@ -131,19 +131,12 @@ def refuse_too_many_lost(
     """
     rollouts = [r for g in groups for r in g.rollouts]
     failed = [r.failure.message for r in rollouts if r.failure]
-    undecided = [
-        r.verdict.explanation
-        for r in rollouts
-        if r.failure is None and r.verdict is not None and r.verdict.correct is None
-    ]
+    judged = [r.verdict for r in rollouts if r.failure is None and r.verdict]
+    undecided = [verdict.explanation for verdict in judged if verdict.correct is None]
+    ungraded = ("judge.max_ungraded_fraction", max_ungraded_fraction, "could not be graded")
     for lost, key, allowed, what in (
         (failed, "training.max_failed_fraction", max_failed_fraction, "failed"),
-        (
-            undecided,
-            "judge.max_ungraded_fraction",
-            max_ungraded_fraction,
-            "could not be graded",
-        ),
+        (undecided, *ungraded),
     ):
         if len(lost) > allowed * len(rollouts):
             raise TrainingError(
@@ -177,12 +170,8 @@ def _accuracy(judged: Sequence[Rollout]) -> float:
 
 def _distinct_fraction(groups: Sequence[Group]) -> float:
     """Mean over groups of distinct runnable programs / runnable programs."""
-    shares = []
-    for group in groups:
-        hashes = [r.program.hash for r in group.rollouts if r.program.runnable]
-        if hashes:
-            shares.append(len(set(hashes)) / len(hashes))
-    return _mean(shares)
+    hashes_P = ([r.program.hash for r in g.rollouts if r.program.runnable] for g in groups)
+    return _mean([len(set(hashes)) / len(hashes) for hashes in hashes_P if hashes])
 
 
 def _saved_fraction(groups: Sequence[Group]) -> float:
@@ -202,30 +191,24 @@ def _saved_fraction(groups: Sequence[Group]) -> float:
 
 
 def hacking_metrics(groups: Sequence[Group]) -> dict[str, float]:
-    """The figures above; those without a denominator are left out."""
-    rollouts = [rollout for group in groups for rollout in group.rollouts]
-    graded = [r for r in rollouts if r.verdict is not None and r.verdict.correct is not None]
-    right = [r for r in graded if r.verdict is not None and r.verdict.correct]
+    """Signs that rewards are earned otherwise than meant; those without a denominator are left out."""
+    judged = [(r.verdict, r.execution) for g in groups for r in g.rollouts if r.verdict]
+    graded = [(v, e) for v, e in judged if v.correct is not None]
+    right = [(v, e) for v, e in graded if v.correct]
     metrics: dict[str, float] = {}
     if graded:
-        metrics["hacking/cheap_wrong"] = sum(map(_cheap_and_wrong, graded)) / len(graded)
+        metrics["hacking/cheap_wrong"] = sum(
+            not v.correct and e is not None and e.status == "ok" and e.llm_calls <= 1
+            for v, e in graded
+        ) / len(graded)
     if right:
-        metrics["hacking/right_without_calls"] = sum(
-            r.execution is not None and r.execution.llm_calls == 0 for r in right
-        ) / len(right)
-        metrics["hacking/judge_only"] = sum(
-            r.verdict is not None and r.verdict.stage == "llm" for r in right
-        ) / len(right)
+        free = sum(e is not None and e.llm_calls == 0 for _, e in right)
+        metrics["hacking/right_without_calls"] = free / len(right)
+        metrics["hacking/judge_only"] = sum(v.stage == "llm" for v, _ in right) / len(right)
     same = _same_answer(groups)
     if same is not None:
         metrics["hacking/same_answer"] = same
     return metrics
-
-
-def _cheap_and_wrong(rollout: Rollout) -> bool:
-    verdict, execution = rollout.verdict, rollout.execution
-    wrong = verdict is not None and verdict.correct is False
-    return wrong and execution is not None and execution.status == "ok" and execution.llm_calls <= 1
 
 
 def _same_answer(groups: Sequence[Group]) -> float | None:

@@ -37,28 +37,15 @@ class TrainingView(Protocol):
 
 
 class SilentView:
-    def stage(self, text: str) -> None:
-        pass
-
+    def stage(self, text: str) -> None: ...
     def part(
         self, name: str, total: int = 0, unit: str = "", done: int = 0, *, begun: bool = False
-    ) -> None:
-        pass
-
-    def did(self, count: int = 1) -> None:
-        pass
-
-    def doing(self, text: str) -> None:
-        pass
-
-    def warning(self, text: str) -> None:
-        pass
-
-    def rollout(self, rollout: Rollout) -> None:
-        pass
-
-    def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None:
-        pass
+    ) -> None: ...
+    def did(self, count: int = 1) -> None: ...
+    def doing(self, text: str) -> None: ...
+    def warning(self, text: str) -> None: ...
+    def rollout(self, rollout: Rollout) -> None: ...
+    def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None: ...
 
 
 class StepProgress:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from llm_as_judge.errors import SandboxError
 from llm_as_judge.types import (
@@ -127,10 +127,6 @@ class Broke:
 
 Message = Run | Grade | Cancel | Replied | Refused | Asked | Ran | Graded | Broke
 Ask = Run | Grade
-_KINDS: dict[str, type[Message]] = {
-    kind.__name__: kind
-    for kind in (Run, Grade, Cancel, Replied, Refused, Asked, Ran, Graded, Broke)
-}
 
 
 def encode(messages: Sequence[Message | Options | Facts]) -> bytes:
@@ -144,7 +140,7 @@ def decode(data: object, *kinds: type[Any]) -> list[Any]:
     Raises:
         SandboxError: it is none, or a field has a wrong type.
     """
-    known = {kind.__name__: kind for kind in kinds} or _KINDS
+    known = {kind.__name__: kind for kind in kinds or get_args(Message)}
     try:
         if not isinstance(data, bytes):
             raise TypeError(f"found {type(data).__name__}, wanted bytes")  # noqa: TRY301

@@ -166,23 +166,14 @@ def _why(message: str) -> str:
     return f"{lines[0]} {reason}".split(" Some common causes")[0].strip()[:400]
 
 
-class _Actor:
+class _Actor(WorkerSide):
     """A worker's process on some node."""
 
     def __init__(self) -> None:
         import ray
 
         node = ray.get_runtime_context().get_node_id()
-        self._room = WorkerSide(_open, node=f"{platform.node()} ({node[:12]})")
-
-    async def open(self, options: bytes) -> bytes:
-        return await self._room.open(options)
-
-    async def give(self, data: bytes) -> None:
-        await self._room.give(data)
-
-    async def fetch(self) -> bytes:
-        return await self._room.fetch()
+        super().__init__(_open, node=f"{platform.node()} ({node[:12]})")
 
 
 async def _open(options: Options) -> LocalWork:

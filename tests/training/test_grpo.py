@@ -131,8 +131,8 @@ def loss_of(new: list[float], **options: object) -> tuple[float, torch.Tensor]:
     return loss.item(), logprobs.grad
 
 
-CONSTANT = {"loss_aggregation": "constant", "constant_tokens": 10}
-TOKEN = {"loss_aggregation": "token"}
+CONSTANT: dict[str, object] = {"loss_aggregation": "constant", "constant_tokens": 10}
+TOKEN: dict[str, object] = {"loss_aggregation": "token"}
 LOW = math.log(0.1)
 LOSSES: dict[str, tuple[list[float], dict[str, object], float | None, list[float]]] = {
     # sequences: mean of (1, 1) and of (-2); their mean is -0.5, the loss +0.5

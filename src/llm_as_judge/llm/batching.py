@@ -23,6 +23,8 @@ from typing import Any, Literal
 _BLOCK_TOKENS = 32
 """Of the cache of keys and values, on a CPU."""
 _PRECISION = "f32"
+_STEP_TOKENS = 512
+"""Read or written in one step of the whole batch."""
 _COMPANION_TOKENS = 256
 """Then a new one begins: its past costs time at every step."""
 
@@ -76,15 +78,12 @@ class Batch:
         weights: a GGUF file.
         slots: requests in the batch; more wait.
         context_tokens: prompt and reply of a request; times ``slots``, what the cache holds.
-        batch_tokens: read or written in one step.
     Raises:
         RuntimeError: the engine cannot read or serve the file.
     """
 
-    def __init__(
-        self, weights: Path, *, slots: int, context_tokens: int, threads: int, batch_tokens: int
-    ) -> None:
-        self._pipeline = _pipeline(weights, slots, context_tokens, threads, batch_tokens)
+    def __init__(self, weights: Path, *, slots: int, context_tokens: int, threads: int) -> None:
+        self._pipeline = _pipeline(weights, slots, context_tokens, threads)
         self._tokenizer = self._pipeline.get_tokenizer()
         # the tokenizer cuts a text at the model's own context, and says nothing
         self.context_tokens = min(context_tokens, len(self.tokens("a " * context_tokens)))
@@ -218,14 +217,12 @@ class Batch:
         return tuple(zip(texts, job.logprobs, strict=True))
 
 
-def _pipeline(
-    weights: Path, slots: int, context_tokens: int, threads: int, batch_tokens: int
-) -> Any:
+def _pipeline(weights: Path, slots: int, context_tokens: int, threads: int) -> Any:
     from openvino_genai import ContinuousBatchingPipeline, SchedulerConfig
 
     schedule = SchedulerConfig()
     schedule.max_num_seqs = slots + 1  # and a companion
-    schedule.max_num_batched_tokens = batch_tokens
+    schedule.max_num_batched_tokens = _STEP_TOKENS
     blocks = slots * -(-context_tokens // _BLOCK_TOKENS)
     schedule.num_kv_blocks = blocks + _COMPANION_TOKENS // _BLOCK_TOKENS + 2
     schedule.enable_prefix_caching = True

@@ -91,7 +91,6 @@ class OpenAIChat:
         no_proxy: bool | str = False,
         ledger: Ledger | None = None,
         role: Role = "executor",
-        seed: int = 0,
         revive: Revive | None = None,
         key_variable: str = "OPENAI_API_KEY",
         transport: httpx.AsyncBaseTransport | None = None,
@@ -117,7 +116,7 @@ class OpenAIChat:
         )
         self._revive = revive
         self._key_variable = key_variable
-        self._jitter = random.Random(seed)
+        self._jitter = random.Random(0)
         self._requests = _rate(self.limits.requests_per_minute)
         self._tokens = _rate(self.limits.tokens_per_minute)
         self._known_draws: KnownDraws | None = None

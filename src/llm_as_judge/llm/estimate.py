@@ -131,9 +131,6 @@ class Estimate:
         """``lines``, and the first limit that is expected to be passed."""
         return [*filter(None, (*self.lines, self.exceeds(budget, spent)))]
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines)
-
 
 def _counted(count: float, what: str) -> str:
     return f"{count:,g} {what}" + ("" if count == 1 else "s")

@@ -50,8 +50,6 @@ class ServerSettings:
     """Prompt and reply of one request."""
     threads: int = 0
     """0 = every processor this process may use."""
-    batch_tokens: int = 512
-    """Read or written in one step of the whole batch."""
 
 
 class EmbeddedServer:

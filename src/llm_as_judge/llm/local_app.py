@@ -1,5 +1,4 @@
-"""The embedded server's HTTP side: /v1/chat/completions, /v1/models, /health, as OpenAI's API has
-them. A request whose client has gone is taken out of the batch."""
+"""The embedded server's HTTP side: /v1/chat/completions and /v1/models, as OpenAI's API has them. A request whose client has gone is taken out of the batch."""
 
 from __future__ import annotations
 
@@ -77,7 +76,6 @@ def make_app(batch: Batch, model_name: str, api_key: str, slots: int) -> Starlet
         routes=[
             Route("/v1/chat/completions", service.complete, methods=["POST"]),
             Route("/v1/models", service.models),
-            Route("/health", service.health),
         ],
         exception_handlers={HTTPException: _refused},
     )
@@ -89,9 +87,6 @@ class _Service:
         self._model_name = model_name
         self._api_key = api_key
         self._slots = slots
-
-    async def health(self, request: Request) -> Response:
-        return JSONResponse({"status": "ok"})
 
     async def models(self, request: Request) -> Response:
         self._authorize(request)

@@ -102,7 +102,6 @@ def _loaded(settings: dict[str, Any]) -> Batch:
             slots=slots,
             context_tokens=context,
             threads=settings["threads"],
-            batch_tokens=settings["batch_tokens"],
         )
     except RuntimeError as error:
         said = " ".join(without_keys(str(error)).split())

@@ -23,9 +23,7 @@ _TEMPLATE_ERRORS = (
 """What a template, which is a program of the model's maker, may end in."""
 
 
-def prompt_ids(
-    tokenizer: Any, messages: Sequence[Message], prefix: str = REPLY_PREFIX
-) -> list[int]:
+def prompt_ids(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
     """Token ids of the chat template with the start of the assistant's turn.
 
     A template that can think (Qwen3) is told not to: it writes an empty ``<think>`` block, and the
@@ -37,8 +35,6 @@ def prompt_ids(
     A template that refuses or drops a system message, or wants roles that alternate, is given the system
     text in front of the user's.
 
-    Args:
-        prefix: what the assistant's turn begins with.
     Raises:
         ModelError: there is no template, or it renders neither form of the conversation.
     """
@@ -57,7 +53,7 @@ def prompt_ids(
                 f"{_where(tokenizer)}: its chat template cannot be used: {quoted(str(error))}; wanted one "
                 "that renders turns of user and assistant as texts"
             ) from None
-    ids: list[int] = tokenizer(text + prefix, add_special_tokens=False)["input_ids"]
+    ids: list[int] = tokenizer(text + REPLY_PREFIX, add_special_tokens=False)["input_ids"]
     return ids
 
 

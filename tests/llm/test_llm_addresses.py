@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_as_judge.llm.connection import RateLimit, Server, asked_directly, is_loopback
+from llm_as_judge.llm.connection import RateLimit, asked_directly, is_loopback, shown_address
 
 
 class Clock:
@@ -14,7 +14,7 @@ class Clock:
 
 
 def test_an_address_is_shown_without_user_and_query() -> None:
-    assert Server("https://me:pw@host:8/v1?key=1").shown == "https://host:8/v1"
+    assert shown_address("https://me:pw@host:8/v1?key=1") == "https://host:8/v1"
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ class OpenAIChat:
         """Request fields that this endpoint turned out not to take."""
         self.name = name
         self._role = role
-        self._server = connection.Server(base_url.rstrip("/"))
+        self._base_url = base_url.rstrip("/")
         self._connection = connection.Connection(
             api_key=checked_key(api_key, f"{role} {name}: api_key"),
             concurrency=self.limits.concurrency,
@@ -259,7 +259,7 @@ class OpenAIChat:
     async def _send(self, body: dict[str, Any]) -> tuple[list[wire.WireReply], Usage | None]:
         http, timeout_s = self._connection.http, self.limits.timeout_s
         response = await connection.post_json(
-            http, self._server, "/chat/completions", body, timeout_s
+            http, self._base_url, "/chat/completions", body, timeout_s
         )
         if "n" in body:
             replies, usage = wire.read_draws(*response, count_each=self._counts_each)
@@ -344,7 +344,7 @@ class OpenAIChat:
 
     def _described(self) -> str:
         who = " ".join(filter(None, [self._role, self.name]))  # a list of models has no name
-        return f"{who} at {self._server.shown}"
+        return f"{who} at {connection.shown_address(self._base_url)}"
 
     # -------------------------------------------------------------------------------------- probe
     async def probe(self, wait_s: float = 10.0) -> None:
@@ -368,7 +368,7 @@ class OpenAIChat:
         who = self._described()
         self._connection.bind(who)
         http = self._connection.http
-        return await connection.served_models(http, self._server, who, wait_s, self._key_variable)
+        return await connection.served_models(http, self._base_url, who, wait_s, self._key_variable)
 
     async def answer_to(self, asked: Mapping[str, Any]) -> dict[str, Any] | None:
         """The response to a one-word request with the extra fields ``asked``: an object with a list
@@ -381,7 +381,7 @@ class OpenAIChat:
         if "max_tokens" in self.left_out:
             names = {"max_tokens": "max_completion_tokens"}
             asked = {names.get(name, name): value for name, value in asked.items()}
-        return await connection.answered(self._connection.http, self._server, {**body, **asked})
+        return await connection.answered(self._connection.http, self._base_url, {**body, **asked})
 
     # ----------------------------------------------------------------------------------- lifetime
     async def aclose(self) -> None:

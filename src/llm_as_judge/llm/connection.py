@@ -8,7 +8,6 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -107,7 +106,7 @@ _MAX_BODY = 16 * 2**20
 
 
 async def post_json(
-    http: httpx.AsyncClient, server: Server, path: str, body: Mapping[str, Any], timeout_s: float
+    http: httpx.AsyncClient, base_url: str, path: str, body: Mapping[str, Any], timeout_s: float
 ) -> tuple[int, httpx.Headers, bytes]:
     """Status, headers and content of the answer to a POST.
 
@@ -118,11 +117,11 @@ async def post_json(
         ReplyError: ``connect``, ``timeout``, ``dropped`` or ``too_large``.
     """
     try:
-        asking = _read(http, "POST", f"{server.base_url}{path}", body)
+        asking = _read(http, "POST", f"{base_url}{path}", body)
         return await asyncio.wait_for(asking, timeout_s)
     except (asyncio.TimeoutError, httpx.TimeoutException) as error:
         if isinstance(error, httpx.ConnectTimeout):
-            said = f"{server.shown} cannot be connected to"
+            said = f"{shown_address(base_url)} cannot be connected to"
             raise ReplyError("connect", said, untouched=True) from None
         said = f"no reply in {timeout_s:g} s (timeout_s; a slow server needs longer)"
         raise ReplyError("timeout", said) from None
@@ -146,9 +145,9 @@ async def _read(
 
 
 async def served_models(
-    http: httpx.AsyncClient, server: Server, where: str, wait_s: float, key_variable: str
+    http: httpx.AsyncClient, base_url: str, where: str, wait_s: float, key_variable: str
 ) -> list[str] | None:
-    """Model ids of ``server``; None where it has no list.
+    """Model ids of an endpoint; None where it has no list.
 
     Args:
         where: begins every message.
@@ -156,7 +155,7 @@ async def served_models(
     Raises:
         ModelError: not reachable, key refused, or no OpenAI-compatible endpoint.
     """
-    listing = _read(http, "GET", f"{server.base_url}/models")
+    listing = _read(http, "GET", f"{base_url}/models")
     try:
         status, _, content = await asyncio.wait_for(listing, wait_s)
     except (asyncio.TimeoutError, httpx.TimeoutException):
@@ -174,10 +173,10 @@ async def served_models(
         what = "the API key was refused" if given else "it wants a key, and none was given"
         raise ModelError(f"{where}: {what}; set {key_variable} or api_key")
     if status in (404, 405, 501):
-        if await _lists_below_v1(http, server, wait_s):
+        if await _lists_below_v1(http, base_url, wait_s):
             raise ModelError(
                 f"{where}: no such page there, and its models are listed at /v1/models; write "
-                f"base_url: {server.shown}/v1"
+                f"base_url: {shown_address(base_url)}/v1"
             )
         return None
     listed = _listed(content)
@@ -198,9 +197,9 @@ def _listed(content: bytes) -> list[str] | None:
     return [without_known_keys(name) for name in ids if isinstance(name, str)]
 
 
-async def _lists_below_v1(http: httpx.AsyncClient, server: Server, wait_s: float) -> bool:
+async def _lists_below_v1(http: httpx.AsyncClient, base_url: str, wait_s: float) -> bool:
     """Whether the address only lacks its /v1: every request would be a page not found."""
-    listing = _read(http, "GET", f"{server.base_url}/v1/models")
+    listing = _read(http, "GET", f"{base_url}/v1/models")
     try:
         _, _, content = await asyncio.wait_for(listing, wait_s)
     except (asyncio.TimeoutError, httpx.HTTPError, ReplyError):
@@ -209,11 +208,11 @@ async def _lists_below_v1(http: httpx.AsyncClient, server: Server, wait_s: float
 
 
 async def answered(
-    http: httpx.AsyncClient, server: Server, body: Mapping[str, Any]
+    http: httpx.AsyncClient, base_url: str, body: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """The response to one request: an object with a list of choices; None if it is refused, or does not
     come in the time of one attempt."""
-    asking = _read(http, "POST", f"{server.base_url}/chat/completions", body)
+    asking = _read(http, "POST", f"{base_url}/chat/completions", body)
     try:
         status, _, content = await asyncio.wait_for(asking, http.timeout.read)
         data = json.loads(content)
@@ -226,18 +225,11 @@ async def answered(
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    """Address of an endpoint."""
-
-    base_url: str
-
-    @property
-    def shown(self) -> str:
-        """The address as messages show it: without user, password and query."""
-        parts = urlsplit(self.base_url)
-        host = parts.netloc.rpartition("@")[2]
-        return urlunsplit((parts.scheme, host, parts.path, "", ""))
+def shown_address(base_url: str) -> str:
+    """As messages show it: without user, password and query."""
+    parts = urlsplit(base_url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
 def is_loopback(base_url: str) -> bool:

@@ -28,7 +28,7 @@ import httpx
 
 from llm_as_judge.errors import EndpointError, ModelError
 from llm_as_judge.files import output_errors
-from llm_as_judge.llm.connection import CONNECT_S, POOL, Server, is_loopback, post_json
+from llm_as_judge.llm.connection import CONNECT_S, POOL, is_loopback, post_json, shown_address
 from llm_as_judge.llm.refusals import ReplyError, refusal
 from llm_as_judge.policy.chat_template import completion_of, prompt_ids
 from llm_as_judge.policy.stream import Stream
@@ -116,8 +116,8 @@ class VllmSampler:
         self._policy = policy
         self._turn = turn
         self._http = http
-        self._server = Server(url.rstrip("/"))
-        self._who = f"policy sampler at {self._server.shown}"
+        self._base_url = url.rstrip("/")
+        self._who = f"policy sampler at {shown_address(self._base_url)}"
         self._folder = folder
         self._limits = limits
         self._temperature = temperature
@@ -290,7 +290,9 @@ class VllmSampler:
 
     async def _once(self, path: str, body: dict[str, Any], timeout_s: float | None = None) -> bytes:
         timeout_s = timeout_s or self._limits.timeout_s
-        status, headers, content = await post_json(self._http, self._server, path, body, timeout_s)
+        status, headers, content = await post_json(
+            self._http, self._base_url, path, body, timeout_s
+        )
         if status != 200:
             raise refusal(status, headers, content)
         return content

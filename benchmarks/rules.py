@@ -37,8 +37,8 @@ from llm_as_judge.audit.labeled import read_labeled
 from llm_as_judge.audit.search import search, searchable
 from llm_as_judge.audit.seeds import seeds
 from llm_as_judge.config import load_config
+from llm_as_judge.grading.comparison import Asked
 from llm_as_judge.grading.extract import clean, declared_answer
-from llm_as_judge.grading.single_values import Asked
 from llm_as_judge.grading.text import contains_words, normal_text
 from llm_as_judge.grading.values import compare_values
 from llm_as_judge.jsonl import JsonLines

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.grading.comparison import compare_numbers
+from llm_as_judge.grading.comparison import Asked, compare_numbers
 from llm_as_judge.grading.number import Quantity, count_numbers, parse_number
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import Problem
@@ -69,12 +69,10 @@ def test_reading_never_raises(text: str) -> None:
 
 
 def test_units_are_converted_before_they_are_compared() -> None:
-    hours, minutes = (
-        Quantity(Fraction(5), "integer", "hour"),
-        Quantity(Fraction(300), "integer", "minute"),
-    )
-    assert compare_numbers(hours, minutes, "")[0] is True
-    assert compare_numbers(hours, Quantity(Fraction(5), "integer", "minute"), "")[0] is False
+    hours = Quantity(Fraction(5), "integer", "hour")
+    for minutes in (300, 5):
+        said = Quantity(Fraction(minutes), "integer", "minute")
+        assert compare_numbers(hours, said, Asked("", "qa"))[0] is (minutes == 300)
 
 
 def test_a_fraction_in_a_text_is_one_number_and_a_date_is_three() -> None:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from llm_as_judge.grading.expressions import Given
 from llm_as_judge.grading.latex import normalize
-from llm_as_judge.grading.pool import KillablePool
+from llm_as_judge.grading.pool import AlgebraPool
 from llm_as_judge.grading.shape import parse_shape
-from llm_as_judge.grading.symbolic import compare, compare_shapes, limit_worker
+from llm_as_judge.grading.symbolic import compare_shapes
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import Problem
 
@@ -494,14 +494,14 @@ SPOILED = st.lists(st.sampled_from(TOKENS), max_size=25).map(" ".join)
 
 
 def test_no_text_raises_or_runs_on() -> None:
-    pool = KillablePool(1, 0.5, limit_worker)
+    pool = AlgebraPool(1, 0.5)
 
     async def pairs() -> None:
         draw = random.Random(7)
         for _ in range(40):
             texts = [" ".join(draw.choices(TOKENS, k=draw.randint(1, 25))) for _ in range(2)]
             shapes = [parse_shape(normalize(text)) for text in texts]
-            found = await pool.run(compare, shapes[0], shapes[1], None, pool.cpu_s)
+            found = await pool.compare(shapes[0], shapes[1])
             assert found in {"equal", "different", "unknown", None}, texts
         await pool.aclose()
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from llm_as_judge.grading.single_values import Asked
+from llm_as_judge.grading.comparison import Asked
 from llm_as_judge.grading.units import read_unit, same_dimensions
 from llm_as_judge.grading.values import compare_values, gold_kind
 from llm_as_judge.grading.wordlists import MEASURES, PREFIXED

@@ -2,6 +2,7 @@
 
 import re
 
+from llm_as_judge.grading.comparison import Asked
 from llm_as_judge.grading.dates import (
     read_clock,
     read_dates,
@@ -9,7 +10,6 @@ from llm_as_judge.grading.dates import (
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.single_values import (
     NO_TIME,
-    Asked,
     Comparison,
     compare_single,
     reads_value,

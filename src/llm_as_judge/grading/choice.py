@@ -23,9 +23,9 @@ from llm_as_judge.grading.choice_mentions import (
     mentions_of,
     option_of_letter,
 )
+from llm_as_judge.grading.comparison import Asked
 from llm_as_judge.grading.extract import declarations, declared_answer, undecorated
 from llm_as_judge.grading.options import option_key, problem_options, undressed
-from llm_as_judge.grading.single_values import Asked
 from llm_as_judge.grading.values import compare_values
 from llm_as_judge.types import Problem, Verdict
 

@@ -23,22 +23,8 @@ SAYING = frozenset(_SAYING_WORDS.split())
 JOINING = frozenset(
     {"and", "or", "either", "both", "neither", "nor", "&", "/", ",", "vs", "versus"}
 )
-HEDGING = frozenset(
-    {
-        "maybe",
-        "perhaps",
-        "possibly",
-        "probably",
-        "likely",
-        "might",
-        "could",
-        "may",
-        "guess",
-        "unsure",
-        "either",
-        "or",
-    }
-)
+_HEDGING_WORDS = "maybe perhaps possibly probably likely might could may guess unsure either or"
+HEDGING = frozenset(_HEDGING_WORDS.split())
 _DENIES = (
     r"(?:\b(?:(?:anything|everything|anyone|everyone|all|any)\s+(?:but|except|other than|besides)|not|never"
     r"|neither|nor|except|excluding|unlike|rather than|instead of|as opposed to|other than)|n't)"
@@ -67,7 +53,6 @@ class _Mention:
     start: int
     end: int
     index: int
-    by_text: bool
 
 
 @lru_cache(maxsize=256)
@@ -98,12 +83,12 @@ def mentions_of(text: str, options: tuple[str, ...]) -> list[_Mention]:
         for match in pattern.finditer(text):
             index = keys.get(option_key(match.group()))
             if index is not None and not _is_label(match, text, options):
-                found.append(_Mention(match.start(), match.end(), index, by_text=True))
+                found.append(_Mention(match.start(), match.end(), index))
     for match in _LETTER.finditer(text):
         index = _letter_index(match, text, options)
         inside = any(one.start < match.end() and match.start() < one.end for one in found)
         if index is not None and not inside:
-            found.append(_Mention(match.start(), match.end(), index, by_text=False))
+            found.append(_Mention(match.start(), match.end(), index))
     return sorted(found, key=lambda one: one.start)
 
 
@@ -112,10 +97,8 @@ def _is_label(match: re.Match[str], text: str, options: tuple[str, ...]) -> bool
     shown = match.group()
     if option_of_letter(shown, options) is None:
         return False
-    labeled = (
-        text[match.end() : match.end() + 1] in (")", "]", ".", ":") and text[match.end() + 1 :]
-    )
-    return shown.isupper() or bool(labeled)
+    behind = text[match.end() :]
+    return shown.isupper() or (behind[:1] in (")", "]", ".", ":") and len(behind) > 1)
 
 
 def option_of_letter(letter: str, options: tuple[str, ...]) -> int | None:
@@ -163,19 +146,5 @@ def _starts_option(text: str, options: tuple[str, ...]) -> bool:
     return texts is not None and texts[0].match(text) is not None
 
 
-REASONS = frozenset(
-    {
-        "because",
-        "since",
-        "as",
-        "for",
-        "due",
-        "given",
-        "while",
-        "whereas",
-        "rather",
-        "instead",
-        "not",
-        "but",
-    }
-)
+_REASONS_WORDS = "because since as for due given while whereas rather instead not but"
+REASONS = frozenset(_REASONS_WORDS.split())

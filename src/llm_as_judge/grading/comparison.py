@@ -1,18 +1,28 @@
-"""Comparison of two numbers with units, given the question that asks and what the owner of the row says."""
+"""Decision of two numbers with units, given the question that asks and what the owner of the row says."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from llm_as_judge.grading.number import Quantity, is_written_as, singular
 from llm_as_judge.grading.units import ANY_UNIT, Unit, read_unit, same_dimensions
 from llm_as_judge.grading.wordlists import HUNDREDTHS
-from llm_as_judge.types import UNSPECIFIED, AnswerKind, AnswerSpec
+from llm_as_judge.types import UNSPECIFIED, AnswerKind, AnswerSpec, Domain
 
-Comparison = tuple[bool | None, str, str]
+Decision = tuple[bool | None, str, str]
 """(correct, rule, explanation)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a comparison knows beside the two texts."""
+
+    question: str
+    domain: Domain
+    spec: AnswerSpec = UNSPECIFIED
+
 
 _ASKED_UNIT = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -86,9 +96,7 @@ def asked_step(question: str) -> Fraction | None:
     return None
 
 
-def equal_values(
-    gold: Quantity, candidate: Quantity, value: Fraction, question: str, spec: AnswerSpec
-) -> bool:
+def equal_values(gold: Quantity, candidate: Quantity, value: Fraction, asked: Asked) -> bool:
     """Is ``value``, the candidate's in the gold's unit, the gold's value to the digits that count?
 
     Equal; within the owner's tolerance; but for the noise of a float; or, where the gold is a decimal or
@@ -97,12 +105,12 @@ def equal_values(
     gap = abs(gold.value - value)
     if not gap:
         return True
-    if spec.tolerance is not None:
-        return gap <= Fraction(spec.tolerance)
+    if asked.spec.tolerance is not None:
+        return gap <= Fraction(asked.spec.tolerance)
     if _is_noise(gold, candidate, gap):
         return True
-    step = asked_step(question)
-    if step is None and _EXACT.search(question):
+    step = asked_step(asked.question)
+    if step is None and _EXACT.search(asked.question):
         return False
     if step is not None and 2 * gap <= step:
         return not _is_coarser(candidate, step) or not _is_coarser_than(candidate, gold)
@@ -171,21 +179,17 @@ def kind_of(number: Quantity) -> AnswerKind:
     return "quantity" if units else "number"
 
 
-def compare_numbers(
-    gold: Quantity, candidate: Quantity, question: str, spec: AnswerSpec = UNSPECIFIED
-) -> Comparison:
+def compare_numbers(gold: Quantity, candidate: Quantity, asked: Asked) -> Decision:
     """(correct, rule, explanation); correct is None where a unit leaves doubt."""
     if gold.percent != candidate.percent:
-        per_cent = _compare_percent(gold, candidate, question, spec)
+        per_cent = _compare_percent(gold, candidate, asked)
         if per_cent is not None:
             return per_cent
-    return _compare_units(gold, candidate, question, spec)
+    return _compare_units(gold, candidate, asked)
 
 
-def _compare_percent(
-    gold: Quantity, candidate: Quantity, question: str, spec: AnswerSpec
-) -> Comparison | None:
-    same = equal_values(gold, candidate, candidate.value, question, spec)
+def _compare_percent(gold: Quantity, candidate: Quantity, asked: Asked) -> Decision | None:
+    same = equal_values(gold, candidate, candidate.value, asked)
     if candidate.percent and gold.value == candidate.value / 100 and gold.form != "integer":
         return True, "number.percent", "the per cent value equals the fraction"
     if gold.percent and gold.value / 100 == candidate.value and candidate.reduced:
@@ -193,20 +197,20 @@ def _compare_percent(
     rounded = gold.percent and gold.step is not None and candidate.form == "fraction"
     if rounded and is_written_as(candidate.value * 100, gold.value, gold.step or Fraction(0)):
         return True, "number.rounded", "the gold is this fraction in per cent, rounded"
-    if same and not (_ASKS_PERCENT.search(_ask(question)) or spec.unit in {"%", "percent"}):
+    if same and not (
+        _ASKS_PERCENT.search(_ask(asked.question)) or asked.spec.unit in {"%", "percent"}
+    ):
         return False, "number.percent_mismatch", "one is a percentage, the other is not"
     return None
 
 
-def _decided(
-    gold: Quantity, candidate: Quantity, value: Fraction, question: str, spec: AnswerSpec
-) -> Comparison:
-    same = equal_values(gold, candidate, value, question, spec)
+def _decided(gold: Quantity, candidate: Quantity, value: Fraction, asked: Asked) -> Decision:
+    same = equal_values(gold, candidate, value, asked)
     if not same:
         return False, "number.different", "different numbers"
     if candidate.form == "fraction" and candidate.value.denominator == 1:
         return False, "number.unevaluated", "an integer left as a quotient is not worked out"
-    if (said := _qualified(gold, candidate, question)) is not None:
+    if (said := _qualified(gold, candidate, asked.question)) is not None:
         return None, "number.qualified", f"{said!r} is no word of the question"
     if value != candidate.value:
         return True, "number.converted", "equal after conversion of the unit"
@@ -234,16 +238,14 @@ def _qualified(gold: Quantity, candidate: Quantity, question: str) -> str | None
     return None
 
 
-def _compare_units(
-    gold: Quantity, candidate: Quantity, question: str, spec: AnswerSpec
-) -> Comparison:
-    wanted = gold.units or (read_unit(spec.unit) if spec.unit and not gold.unit else ())
+def _compare_units(gold: Quantity, candidate: Quantity, asked: Asked) -> Decision:
+    wanted = gold.units or (read_unit(asked.spec.unit) if asked.spec.unit and not gold.unit else ())
     found = candidate.units
     if wanted and found:
-        return _compare_known(gold, candidate, wanted, found, question, spec)
+        return _compare_known(gold, candidate, wanted, found, asked)
     if not wanted and found and not gold.unit:
-        return _compare_asked(gold, candidate, found, question, spec)
-    decided = _decided(gold, candidate, candidate.value, question, spec)
+        return _compare_asked(gold, candidate, found, asked)
+    decided = _decided(gold, candidate, candidate.value, asked)
     if not (gold.unit and candidate.unit) or gold.thing == candidate.thing:
         return decided
     if wanted or found or decided[0]:
@@ -256,16 +258,15 @@ def _compare_known(
     candidate: Quantity,
     wanted: tuple[Unit, ...],
     found: tuple[Unit, ...],
-    question: str,
-    spec: AnswerSpec,
-) -> Comparison:
+    asked: Asked,
+) -> Decision:
     """Both units are known: of one dimension the values are compared, else the answer is another thing."""
-    doubt: Comparison | None = None
+    doubt: Decision | None = None
     shared = [(mine, its) for mine in wanted for its in found if same_dimensions(mine, its)]
     if not shared:
-        rate = _rate_of_the_question(gold, candidate, question)
+        rate = _rate_of_the_question(gold, candidate, asked.question)
         if rate is not None:
-            return _compare_units(*rate, question, spec)
+            return _compare_units(*rate, asked)
         if any(name == ANY_UNIT for unit in (*wanted, *found) for name, _ in unit.dimensions):
             return None, "number.unknown_unit", "a unit is not told"
         if candidate.unit.casefold() == "in":  # "4 in" may be a word cut off
@@ -273,7 +274,7 @@ def _compare_known(
         return (
             False,
             "number.unit_mismatch",
-            f"wanted {gold.unit or spec.unit}, found {candidate.unit}",
+            f"wanted {gold.unit or asked.spec.unit}, found {candidate.unit}",
         )
     for mine, its in shared:
         value = candidate.value
@@ -281,7 +282,7 @@ def _compare_known(
             value = its.worth(candidate.value) / mine.factor - mine.offset
         if mine.dimensions and mine.dimensions[0][0] == "radian" and mine.factor != its.factor:
             value = value.limit_denominator(10**9)  # pi is not rational
-        decided = _decided(gold, candidate, value, question, spec)
+        decided = _decided(gold, candidate, value, asked)
         if decided[0] is not False:
             return decided
         far = abs(value - gold.value) > _CALENDAR_SLACK * abs(gold.value)
@@ -290,7 +291,7 @@ def _compare_known(
     return doubt or (
         False,
         "number.different",
-        f"wanted {gold.unit or spec.unit}, found {candidate.unit}",
+        f"wanted {gold.unit or asked.spec.unit}, found {candidate.unit}",
     )
 
 
@@ -327,23 +328,18 @@ def _rate_of_the_question(
 
 
 def _compare_asked(
-    gold: Quantity,
-    candidate: Quantity,
-    found: tuple[Unit, ...],
-    question: str,
-    spec: AnswerSpec,
-) -> Comparison:
+    gold: Quantity, candidate: Quantity, found: tuple[Unit, ...], asked: Asked
+) -> Decision:
     """The gold has no unit: the question says in which it is, or which it cannot be."""
-    asked = asked_units(question)
-    if asked:
-        return _compare_known(gold, candidate, asked, found, question, spec)
-    named = _named_units(question)
+    if wanted := asked_units(asked.question):
+        return _compare_known(gold, candidate, wanted, found, asked)
+    named = _named_units(asked.question)
     if named and not any(_near(mine, its) for mine in named for its in found):
         same_kind = any(same_dimensions(mine, its) for mine in named for its in found)
         other_money = any(mine.is_money for mine in named) and any(its.is_money for its in found)
         if same_kind or other_money:
             return False, "number.unit_mismatch", f"{candidate.unit} is no unit of the question"
-    return _decided(gold, candidate, candidate.value, question, spec)
+    return _decided(gold, candidate, candidate.value, asked)
 
 
 def _near(mine: Unit, its: Unit) -> bool:

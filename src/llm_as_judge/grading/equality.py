@@ -15,16 +15,14 @@ from fractions import Fraction
 
 from llm_as_judge.grading.abstention import is_abstention
 from llm_as_judge.grading.choice import choose
-from llm_as_judge.grading.comparison import compare_numbers
+from llm_as_judge.grading.comparison import Asked, compare_numbers
 from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.grading.final import final_expression, fold, plain_text, quantity
 from llm_as_judge.grading.latex import normalize
 from llm_as_judge.grading.number import Quantity, count_numbers
 from llm_as_judge.grading.options import problem_options
-from llm_as_judge.grading.pool import KillablePool
+from llm_as_judge.grading.pool import AlgebraPool
 from llm_as_judge.grading.shape import parse_shape
-from llm_as_judge.grading.single_values import Asked
-from llm_as_judge.grading.symbolic import compare, limit_worker
 from llm_as_judge.grading.text import normal_text
 from llm_as_judge.grading.values import bare, compare_values, is_value
 from llm_as_judge.thoughts import without_thoughts
@@ -63,15 +61,14 @@ class GradersEquality:
     """``Equality`` of operators; holds the process that does algebra, started when first wanted."""
 
     def __init__(self) -> None:
-        self._pool = KillablePool(_ALGEBRA_WORKERS, _ALGEBRA_CPU_S, limit_worker)
+        self._pool = AlgebraPool(_ALGEBRA_WORKERS, _ALGEBRA_CPU_S)
 
     async def __call__(self, problem: Problem, answers: Sequence[str]) -> list[int]:
         """See :func:`answer_classes`."""
         return await answer_classes(problem, answers, self._equal_formulas)
 
     async def _equal_formulas(self, one: str, other: str) -> bool | None:
-        shapes = parse_shape(one), parse_shape(other)
-        relation = await self._pool.run(compare, *shapes, None, self._pool.cpu_s)
+        relation = await self._pool.compare(parse_shape(one), parse_shape(other))
         return None if relation is None else relation == "equal"
 
     async def aclose(self) -> None:
@@ -94,8 +91,9 @@ async def answer_classes(
         readings_A.append(read(without_thoughts(answer)))
         await asyncio.sleep(0)  # a list of long answers holds up nobody else
     classes = _Classes(sorted(set(readings_A)))
-    await _join_numbers(classes, problem.question)
-    await _join_values(classes, Asked(problem.question, problem.domain))
+    asked = Asked(problem.question, problem.domain)
+    await _join_numbers(classes, asked)
+    await _join_values(classes, asked)
     if algebra is not None:
         await _join_formulas(classes, algebra)
     seen: dict[_Reading, int] = {}
@@ -149,7 +147,7 @@ class _Classes:
                     yield other, one
 
 
-async def _join_numbers(classes: _Classes, question: str) -> None:
+async def _join_numbers(classes: _Classes, asked: Asked) -> None:
     by_value: dict[Fraction, _Reading] = {}
     for reading in classes.readings:
         if reading.number is not None and reading.is_bare:
@@ -158,18 +156,18 @@ async def _join_numbers(classes: _Classes, question: str) -> None:
     kept = set(by_value.values())
     compared = classes.apart(lambda r: r.number is not None and (r in kept or not r.is_bare))
     for number, (one, other) in enumerate(compared):
-        if not (one.is_bare and other.is_bare) and _same_number(one, other, question):
+        if not (one.is_bare and other.is_bare) and _same_number(one, other, asked):
             classes.join(one, other)
         if number % 100 == 99:
             await asyncio.sleep(0)
 
 
-def _same_number(one: _Reading, other: _Reading, question: str) -> bool:
+def _same_number(one: _Reading, other: _Reading, asked: Asked) -> bool:
     """Whether the grader of numbers takes one for the other, in either order."""
     a, b = one.number, other.number
     assert a is not None
     assert b is not None
-    return compare_numbers(a, b, question)[0] is True or compare_numbers(b, a, question)[0] is True
+    return compare_numbers(a, b, asked)[0] is True or compare_numbers(b, a, asked)[0] is True
 
 
 async def _join_values(classes: _Classes, asked: Asked) -> None:
@@ -255,10 +253,6 @@ def _read_formula(text: str, problem: Problem) -> _Reading:
         return _Reading(fold(latex), "number", number)
     if (plain := plain_text(shown)) and is_value(plain, Asked(problem.question, "math")):
         return _Reading(fold(latex), "value", shown=plain)
-    if not any(mark in latex for mark in "\\^_=+-*/(){}[],") and not _is_letter(latex):
+    if not any(mark in latex for mark in "\\^_=+-*/(){}[],") and len(latex.strip()) != 1:
         return _Reading(_words(shown), "text")
     return _Reading(fold(latex), "formula")
-
-
-def _is_letter(latex: str) -> bool:
-    return len(latex.strip()) == 1

@@ -9,18 +9,19 @@ math-verify's symbolic comparison decide, and then the gold must survive its own
 from __future__ import annotations
 
 import functools
-import importlib
 import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+import sympy
+from latex2sympy2_extended.latex2sympy2 import ConversionConfig, latex2sympy
+from math_verify import verify
+
 from llm_as_judge.grading.formula import read_formula
 from llm_as_judge.grading.identity import is_zero, real_value
 from llm_as_judge.grading.number import is_written_as
-from llm_as_judge.grading.shape import Scalar
-
-Relation = Literal["equal", "different", "unknown"]
+from llm_as_judge.grading.shape import Relation, Scalar
 
 _DIGITS = 300
 """To which math-verify, which knows no exact comparison, compares what it evaluates."""
@@ -45,11 +46,6 @@ class Given:
     step: Fraction | None = None
     positive: frozenset[str] = frozenset()
     integers: tuple[str, ...] = ()
-
-
-def algebra() -> Any:
-    """sympy, which takes a second to load."""
-    return importlib.import_module("sympy")
 
 
 def compare_scalars(gold: Scalar, candidate: Scalar, given: Given) -> Relation:
@@ -90,7 +86,7 @@ def _compare(gold: str, candidate: str, given: Given) -> Relation:
         both = [_QUOTIENT.sub(r"\\frac{\1}{\2} ", latex) for latex in (gold, candidate)]
         again = relation if both == [gold, candidate] else _compare(both[0], both[1], given)
         return relation if again == relation else "unknown"
-    equations = [isinstance(side, algebra().Equality) for side in (one, other)]
+    equations = [isinstance(side, sympy.Equality) for side in (one, other)]
     if relation == "unknown" and given.step is None and equations[0] == equations[1]:
         relation = _verified(one, other)
     return relation
@@ -102,14 +98,11 @@ def parse(latex: str, positive: frozenset[str] = frozenset()) -> Any:
     read = _read(latex)
     if read is None or not positive:
         return read
-    sympy = algebra()
     named = [s for s in read.free_symbols if "*" in positive or s.name.lower() in positive]
     return read.xreplace({symbol: sympy.Symbol(symbol.name, positive=True) for symbol in named})
 
 
 def _read(latex: str) -> Any:
-    from latex2sympy2_extended.latex2sympy2 import ConversionConfig, latex2sympy
-
     if _is_deep(latex):
         return None
     ordinary = read_formula(latex)
@@ -126,7 +119,7 @@ def _read(latex: str) -> Any:
     # The parser raises bare Exception for what it cannot read, and sympy many kinds.
     except Exception:  # noqa: BLE001
         return None
-    return parsed if isinstance(parsed, algebra().Basic) else None
+    return parsed if isinstance(parsed, sympy.Basic) else None
 
 
 def _is_deep(latex: str) -> bool:
@@ -141,15 +134,12 @@ def _is_deep(latex: str) -> bool:
 
 def _is_undefined(expression: Any) -> bool:
     """Is something divided by zero? That equals nothing, not even itself."""
-    sympy = algebra()
     if expression.has(sympy.zoo, sympy.nan):
         return True
     return any(power.base == 0 for power in expression.atoms(sympy.Pow) if power.exp.is_negative)
 
 
 def _identity(one: Any, other: Any, given: Given) -> Relation:
-    sympy = algebra()
-
     if isinstance(one, sympy.Equality) and isinstance(other, sympy.Equality):
         return same_relation(one, other)
     if isinstance(one, sympy.Set) and isinstance(other, sympy.Set):
@@ -195,20 +185,16 @@ def _with_unit(expression: Any) -> Any:
     r"""The letter i as the imaginary unit: \sqrt{-4} is 2i. Where nothing is imaginary it stays a
     variable."""
     letters = {symbol for symbol in expression.free_symbols if symbol.name == "i"}
-    return expression.xreplace(dict.fromkeys(letters, algebra().I))
+    return expression.xreplace(dict.fromkeys(letters, sympy.I))
 
 
 def exact(expression: Any) -> Any:
     """Decimals as the fractions they are written as."""
-    sympy = algebra()
-
     floats = expression.atoms(sympy.Float)
     return expression.xreplace({number: sympy.Rational(str(number)) for number in floats})
 
 
 def _needs_integers(one: Any, other: Any) -> bool:
-    sympy = algebra()
-
     kinds = (sympy.factorial, sympy.binomial, sympy.floor, sympy.ceiling, sympy.Mod)
     if one.has(*kinds) or other.has(*kinds):
         return True
@@ -218,8 +204,6 @@ def _needs_integers(one: Any, other: Any) -> bool:
 
 def sample_points(symbols: list[Any]) -> list[dict[Any, Any]]:
     """Three rational points, the last of them negative in every variable that may be."""
-    sympy = algebra()
-
     points = []
     for shift, start in enumerate(_POINTS):
         base = sympy.Rational(start)
@@ -251,7 +235,6 @@ def _written_as(one: Any, other: Any, step: Fraction) -> Literal["equal", "diffe
 
 def _for_each_integer(one: Any, other: Any, integers: tuple[str, ...]) -> Relation:
     """Do both have the same values when their variables run through the integers?"""
-    sympy = algebra()
     gold, candidate, numbers = integers
     mine, its = sympy.Symbol(gold or candidate), sympy.Symbol(candidate or gold)
     if not gold and mine not in one.free_symbols and len(one.free_symbols) == 1:
@@ -293,7 +276,6 @@ def same_relation(one: Any, other: Any) -> Relation:
 
     They are different if a point of one is shown to be none of the other, or if both are linear.
     """
-    sympy = algebra()
     left, right = _over_zero(one), _over_zero(other)
     symbols = sorted(left.free_symbols | right.free_symbols, key=str)
     if left.free_symbols != right.free_symbols or not symbols:
@@ -323,7 +305,6 @@ def same_relation(one: Any, other: Any) -> Relation:
 
 def _over_zero(relation: Any) -> Any:
     """What the relation says to be zero, or to be greater: without fractions in an equation."""
-    sympy = algebra()
     if isinstance(relation, sympy.Equality):
         return sympy.fraction(sympy.together(exact(relation.lhs - relation.rhs)))[0]
     return exact(relation.gts - relation.lts)
@@ -331,7 +312,6 @@ def _over_zero(relation: Any) -> Any:
 
 def _point_apart(one: Any, other: Any, symbols: list[Any]) -> bool:
     """Is a real point found where the polynomial ``one`` is zero and ``other`` is not?"""
-    sympy = algebra()
     if not (one.is_polynomial(*symbols) and other.is_polynomial(*symbols)):
         return False
     for solved in symbols:
@@ -355,9 +335,6 @@ def _real_roots(polynomial: Any) -> list[Any]:
 
 def _verified(one: Any, other: Any) -> Relation:
     """math-verify's word, if it can tell the gold from something else."""
-    from math_verify import verify
-
-    sympy = algebra()
 
     def same(left: Any, right: Any) -> bool:
         rounding = {"float_rounding": _DIGITS, "numeric_precision": _DIGITS}

@@ -6,9 +6,10 @@ Anything else is None, and the general parser (ten to twenty times slower) reads
 
 from __future__ import annotations
 
-import importlib
 import re
 from typing import Any
+
+import sympy
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<command>\\[a-zA-Z]+)|(?P<letter>[a-zA-Z])"
@@ -70,7 +71,6 @@ class _Reader:
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens
         self._at = 0
-        self._sympy: Any = importlib.import_module("sympy")
 
     def at_end(self) -> bool:
         return self._at == len(self._tokens)
@@ -147,7 +147,7 @@ class _Reader:
     def _atom(self) -> Any:
         token = self._take()
         if token[0].isdigit() or token[0] == ".":
-            return self._sympy.Rational(token)
+            return sympy.Rational(token)
         if token == "(":
             value = self.sum()
             self._take(")")
@@ -156,14 +156,14 @@ class _Reader:
             top = self._group()
             return top / self._nonzero(self._group())
         if token == r"\sqrt":
-            return self._sympy.sqrt(self._group())
+            return sympy.sqrt(self._group())
         if token == r"\pi":
-            return self._sympy.pi
+            return sympy.pi
         if token in _FUNCTIONS:
             return self._function(token)
         # e, i and the like have a meaning that the general parser knows; f(x) is no product.
         if len(token) == 1 and token.isalpha() and token not in "eifghEI":
-            return self._sympy.Symbol(token)
+            return sympy.Symbol(token)
         raise _NotOrdinary
 
     def _function(self, name: str) -> Any:
@@ -172,4 +172,4 @@ class _Reader:
         inner = self._group() if self._peek() == "{" else self._atom()
         if self._peek() == "^":
             raise _NotOrdinary
-        return getattr(self._sympy, _FUNCTIONS[name])(inner)
+        return getattr(sympy, _FUNCTIONS[name])(inner)

@@ -6,10 +6,11 @@ certain not to be zero; what is still nothing at more digits than all its number
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
+
+import sympy
 
 _LEAST_DIGITS = 200
 _MOST_DIGITS = 4000
@@ -52,7 +53,6 @@ def _is_surely_something(part: Any) -> bool:
 
 def _written_digits(expression: Any) -> int:
     """Twice the digits of all numbers of ``expression``; a power has those of its exponent's size."""
-    sympy = importlib.import_module("sympy")
     numbers = expression.atoms(sympy.Rational)
     bits = sum(int(number.p).bit_length() + int(number.q).bit_length() for number in numbers)
     powers = (power.exp for power in expression.atoms(sympy.Pow) if power.exp.is_Integer)
@@ -63,7 +63,6 @@ def _parts(
     expression: Any, point: Mapping[Any, Any], digits: int, most: int
 ) -> tuple[Any, Any] | None:
     """Real and imaginary part at ``point``, each with as many correct bits as its precision says."""
-    sympy = importlib.import_module("sympy")
     try:
         value = expression.evalf(digits, subs=point, maxn=most)
     except (ValueError, TypeError, ZeroDivisionError, OverflowError, NotImplementedError):

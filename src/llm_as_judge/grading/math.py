@@ -8,21 +8,19 @@ killable pool. What remains unknown is for the LLM judge.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeGuard
 
 from llm_as_judge.grading.abstention import is_abstention
+from llm_as_judge.grading.comparison import Asked
 from llm_as_judge.grading.dates import read_clock
-from llm_as_judge.grading.expressions import Relation
 from llm_as_judge.grading.extract import Declared, declared_answer
 from llm_as_judge.grading.final import final_expression, fold, plain_text, verdict_of, words
 from llm_as_judge.grading.latex import normalize
 from llm_as_judge.grading.number import Quantity, in_currency, parse_number
-from llm_as_judge.grading.pool import KillablePool
-from llm_as_judge.grading.shape import Scalar, Shape, parse_shape
-from llm_as_judge.grading.single_values import Asked
-from llm_as_judge.grading.symbolic import compare
+from llm_as_judge.grading.pool import AlgebraPool
+from llm_as_judge.grading.shape import Item, Relation, Scalar, Shape, parse_shape
 from llm_as_judge.grading.units import read_unit, same_dimensions
 from llm_as_judge.grading.values import asks_last_for_order, asks_order, compare_values, is_value
 from llm_as_judge.grading.wordlists import NOT_A_UNIT, new_words
@@ -42,7 +40,7 @@ _EITHER_OR = (
 )
 
 
-async def grade_math(problem: Problem, answer: str, pool: KillablePool) -> Verdict:
+async def grade_math(problem: Problem, answer: str, pool: AlgebraPool) -> Verdict:
     """Verdict on a clean, guarded ``answer`` against every gold answer of ``problem``.
 
     Returns:
@@ -66,7 +64,7 @@ def _is_price(text: str) -> bool:
     return in_currency(text) is not None and not text.rstrip(". ").endswith("$")
 
 
-async def _against(gold: str, declared: Declared, problem: Problem, pool: KillablePool) -> Verdict:
+async def _against(gold: str, declared: Declared, problem: Problem, pool: AlgebraPool) -> Verdict:
     question, spec = problem.question, problem.spec
     gold_latex = normalize(gold)
     gold_shape = parse_shape(gold_latex)
@@ -120,22 +118,22 @@ async def _against(gold: str, declared: Declared, problem: Problem, pool: Killab
         return verdict_of(False, "math.abstained", "says that there is no answer")
     if len(_SLASHES.findall(latex)) > 1 and not _SLASHES.search(gold_latex):
         return verdict_of(False, "extract.several", "several answers between slashes")
-    wordy = isinstance(gold_shape, Shape) and gold_shape.kind == "text"
-    one_of_few = wordy and any(words(gold_latex) in kind for kind in _EITHER_OR)
+    one_of_few = in_words and any(words(gold_latex) in kind for kind in _EITHER_OR)
     if one_of_few and is_abstention(candidate, question):
         return verdict_of(False, "math.abstained", "says that there is no answer")
-    if wordy and any({words(latex), words(gold_latex)} <= kind for kind in _EITHER_OR):
+    if in_words and any({words(latex), words(gold_latex)} <= kind for kind in _EITHER_OR):
         return verdict_of(False, "math.other_word", "one of the words that exclude each other")
-    if wordy and candidate_number is not None and not re.search(r"\d", gold_latex):
+    if in_words and candidate_number is not None and not re.search(r"\d", gold_latex):
         return verdict_of(False, "math.shape", "words were wanted, not a number")
-    if gold_number is not None and isinstance(parse_shape(latex), Shape):
+    shape = parse_shape(latex)
+    if gold_number is not None and isinstance(shape, Shape):
         return verdict_of(False, "math.shape", "one number was wanted")
     return await _symbolic(
-        _Pair(gold_latex, gold_shape, gold_number, latex, candidate_number, question), pool
+        _Pair(gold_latex, gold_shape, gold_number, latex, shape, candidate_number, question), pool
     )
 
 
-def _is_one_thing(gold: Shape | Scalar) -> bool:
+def _is_one_thing(gold: Item) -> bool:
     return isinstance(gold, Scalar) or gold.kind == "text"
 
 
@@ -170,22 +168,17 @@ def _echoes(latex: str, question: str) -> bool:
     return squeezed in re.sub(r"[\s{}]", "", normalize(question))
 
 
+@dataclass(frozen=True)
 class _Pair:
     """A gold and a candidate, with what the gate needs of both."""
 
-    def __init__(
-        self,
-        gold: str,
-        gold_shape: Shape | Scalar,
-        gold_number: Quantity | None,
-        candidate: str,
-        candidate_number: Quantity | None,
-        question: str,
-    ) -> None:
-        self.gold, self.gold_shape, self.gold_number = gold, gold_shape, gold_number
-        self.candidate, self.candidate_number = candidate, candidate_number
-        self.shape = parse_shape(candidate)
-        self.question = question
+    gold: str
+    gold_shape: Item
+    gold_number: Quantity | None
+    candidate: str
+    shape: Item
+    candidate_number: Quantity | None
+    question: str
 
     def gate(self) -> Verdict | None:
         """The rule that forbids this candidate to be accepted for its value alone."""
@@ -217,7 +210,7 @@ class _Pair:
         return number.step if number and not number.percent else None
 
 
-async def _symbolic(pair: _Pair, pool: KillablePool) -> Verdict:
+async def _symbolic(pair: _Pair, pool: AlgebraPool) -> Verdict:
     blocked = pair.gate()
     if blocked is not None:
         return blocked
@@ -228,11 +221,11 @@ async def _symbolic(pair: _Pair, pool: KillablePool) -> Verdict:
     units = _unit_conflict(pair)
     if units is not None:
         return units
-    rest = (pair.step, pool.cpu_s, _positive(pair.question))
-    relation = await pool.run(compare, gold, candidate, *rest)
+    rest = (pair.step, _positive(pair.question))
+    relation = await pool.compare(gold, candidate, *rest)
     if relation == "equal" and asks_order(pair.question) and _is_list(gold) and _is_list(candidate):
         one, other = replace(gold, kind="tuple"), replace(candidate, kind="tuple")
-        relation = await pool.run(compare, one, other, *rest)
+        relation = await pool.compare(one, other, *rest)
         if relation == "different":
             correct = False if asks_last_for_order(pair.question) else None
             return verdict_of(correct, "math.order", "the same items in another order")
@@ -241,7 +234,7 @@ async def _symbolic(pair: _Pair, pool: KillablePool) -> Verdict:
     return _of_relation(relation, pair)
 
 
-def _is_list(shape: Shape | Scalar) -> TypeGuard[Shape]:
+def _is_list(shape: Item) -> TypeGuard[Shape]:
     return isinstance(shape, Shape) and shape.kind == "list"
 
 
@@ -296,7 +289,7 @@ _TRAILING_UNIT = re.compile(
 )
 
 
-def _without_units(shape: Shape | Scalar) -> Shape | Scalar:
+def _without_units(shape: Item) -> Item:
     if isinstance(shape, Scalar):
         latex = _split_unit(shape.latex)[0].replace(r"\$", "").strip()
         return replace(shape, latex=latex or shape.latex)

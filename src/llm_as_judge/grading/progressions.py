@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from llm_as_judge.grading.expressions import Given, Relation, algebra, exact, parse
-from llm_as_judge.grading.identity import is_zero
-from llm_as_judge.grading.shape import DOTS, Scalar, Shape
+import sympy
 
-Item = Scalar | Shape
+from llm_as_judge.grading.expressions import Given, exact, parse
+from llm_as_judge.grading.identity import is_zero
+from llm_as_judge.grading.shape import DOTS, Item, Relation, Scalar, Shape
 
 
 def compare_sequences(
@@ -81,4 +81,4 @@ def _values(members: Sequence[Item]) -> list[Any] | None:
 
 
 def _steps_are_alike(steps: Sequence[Any]) -> bool:
-    return all(is_zero(algebra().simplify(step - steps[0]), {}) is True for step in steps[1:])
+    return all(is_zero(sympy.simplify(step - steps[0]), {}) is True for step in steps[1:])

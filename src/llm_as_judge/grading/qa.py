@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 
 from llm_as_judge.grading.abstention import is_abstention
+from llm_as_judge.grading.comparison import Asked
 from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.objects import is_object
-from llm_as_judge.grading.single_values import Asked, Comparison
+from llm_as_judge.grading.single_values import Comparison
 from llm_as_judge.grading.squad import hotpot_f1, normalize_answer, squad_f1
 from llm_as_judge.grading.text import contains_words, is_short, normal_text
 from llm_as_judge.grading.values import FEET_AND_INCHES, compare_values, contains_value

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from llm_as_judge.grading.expressions import Given, Relation, algebra, exact, parse, same_relation
+import sympy
+
+from llm_as_judge.grading.expressions import Given, exact, parse, same_relation
 from llm_as_judge.grading.identity import is_zero, real_value
-from llm_as_judge.grading.shape import Scalar, Shape
+from llm_as_judge.grading.shape import Item, Relation, Scalar, Shape
 
 _DIGITS = 60
-Item = Scalar | Shape
 
 
 class _NotRead(Exception):  # noqa: N818 - a signal, never seen outside
@@ -58,7 +59,6 @@ def _as_relation(shape: Shape) -> Shape:
 
 def _written(shape: Shape, given: Given) -> Any:
     """A relation as sympy has it, None if it is none or cannot be read."""
-    sympy = algebra()
     if shape.kind != "relation":
         return None
     types = {"<": sympy.Lt, ">": sympy.Gt, r"\le": sympy.Le, r"\ge": sympy.Ge, r"\ne": sympy.Ne}
@@ -98,13 +98,12 @@ class _Ends:
         near = real_value(value, _DIGITS)
         for number, (_, other) in enumerate(sorted(self._values, key=lambda pair: pair[0])):
             if value == other or (near is not None and is_zero(value - other, {}) is True):
-                return algebra().Integer(number)
+                return sympy.Integer(number)
         raise _NotRead
 
 
 def _build(item: Item, end: Callable[[Any], Any], given: Given) -> Any:
     """``item`` as a sympy set whose ends are what ``end`` makes of them."""
-    sympy = algebra()
     if isinstance(item, Scalar):
         return sympy.FiniteSet(*(_end(value, end) for value in _points(item)))
     if item.kind == "relation":
@@ -134,7 +133,6 @@ def _points(item: Scalar) -> list[Any]:
 
 
 def _end(value: Any, end: Callable[[Any], Any]) -> Any:
-    sympy = algebra()
     if value in (sympy.oo, -sympy.oo):
         return value
     if not isinstance(value, sympy.Expr) or value.free_symbols:
@@ -148,12 +146,11 @@ def _interval(item: Shape, end: Callable[[Any], Any]) -> Any:
     if not known or not isinstance(low, Scalar) or not isinstance(high, Scalar):
         raise _NotRead
     ends = [_end(parse(side.latex), end) for side in (low, high)]
-    return algebra().Interval(*ends, item.brackets[0] == "(", item.brackets[1] == ")")
+    return sympy.Interval(*ends, item.brackets[0] == "(", item.brackets[1] == ")")
 
 
 def _solved(item: Shape, end: Callable[[Any], Any], given: Given) -> Any:
     """The solutions of an inequality in one variable."""
-    sympy = algebra()
     relation = _written(item, Given())
     symbols = [] if relation is None else list(relation.free_symbols)
     if len(symbols) != 1:
@@ -171,7 +168,6 @@ def _solutions(relation: Any) -> Any:
 
 
 def _renumbered(found: Any, end: Callable[[Any], Any]) -> Any:
-    sympy = algebra()
     if isinstance(found, sympy.Union):
         return sympy.Union(*(_renumbered(part, end) for part in found.args))
     if isinstance(found, sympy.FiniteSet):

@@ -16,10 +16,9 @@ from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.graders import own_verdict
 from llm_as_judge.grading.math import grade_math
 from llm_as_judge.grading.options import problem_options
-from llm_as_judge.grading.pool import KillablePool
+from llm_as_judge.grading.pool import AlgebraPool
 from llm_as_judge.grading.qa import grade_qa, official_score
 from llm_as_judge.grading.row_tests import TEST_LIMITS
-from llm_as_judge.grading.symbolic import limit_worker
 from llm_as_judge.operators.syntax import UnparsableError, parse_python
 from llm_as_judge.types import Problem, RunLimits, Sandbox, Verdict
 
@@ -149,7 +148,7 @@ class Rules:
     ) -> None:
         self._sandbox = sandbox
         self._limits = test_limits
-        self._pool = KillablePool(workers, math_cpu_s, limit_worker)
+        self._pool = AlgebraPool(workers, math_cpu_s)
 
     async def verdict(self, problem: Problem, answer: str) -> Verdict:
         """See :class:`RuleGrader`. Graders of one's own come first."""

@@ -54,6 +54,8 @@ class Shape:
     names: tuple[str, ...] = ()
 
 
+Item = Scalar | Shape
+Relation = Literal["equal", "different", "unknown"]
 DOTS = Scalar(r"\ldots")
 REALS = Shape("tuple", (Scalar(r"-\infty"), Scalar(r"\infty")), "()")
 RANGES = frozenset(["union", "intersection", "difference", "ranges", "relation"])
@@ -111,7 +113,7 @@ _OPERATIONS: tuple[tuple[str, Kind], ...] = (
 )
 
 
-def parse_shape(text: str, depth: int = 0) -> Shape | Scalar:
+def parse_shape(text: str, depth: int = 0) -> Item:
     """Shape of a normalized answer. Anything it does not know is a Scalar of the whole text."""
     text = text.strip()
     if depth > _DEEPEST:
@@ -126,7 +128,7 @@ def parse_shape(text: str, depth: int = 0) -> Shape | Scalar:
     return _joined(joined, depth)
 
 
-def _joined(text: str, depth: int) -> Shape | Scalar:
+def _joined(text: str, depth: int) -> Item:
     grid = _grid(text, depth)
     if grid is not None:
         return grid
@@ -148,7 +150,7 @@ def _joined(text: str, depth: int) -> Shape | Scalar:
     return _single(parts[0] if parts else text, depth)
 
 
-def _several(items: tuple[Shape | Scalar, ...]) -> Shape:
+def _several(items: tuple[Item, ...]) -> Shape:
     """Items between commas."""
     if DOTS in items:
         return Shape("sequence", items)
@@ -161,13 +163,13 @@ def _several(items: tuple[Shape | Scalar, ...]) -> Shape:
     return Shape("list", items)
 
 
-def _name_of(item: Shape | Scalar) -> str:
+def _name_of(item: Item) -> str:
     if isinstance(item, Scalar):
         return item.name
     return item.names[0] if len(item.names) == 1 and item.kind != "family" else ""
 
 
-def is_range(item: Shape | Scalar) -> bool:
+def is_range(item: Item) -> bool:
     """Is it a set of numbers or an inequality, and nothing else?"""
     return isinstance(item, Shape) and (
         item.kind in RANGES or (item.kind == "tuple" and bool(item.names))
@@ -273,7 +275,7 @@ def _spelled(name: str) -> str:
     return re.sub(r"[\s\\{}]|text(?=\{)", "", name)
 
 
-def _single(text: str, depth: int) -> Shape | Scalar:
+def _single(text: str, depth: int) -> Item:
     text = _MEMBER.sub("", text)
     if re.fullmatch(r"\\mathbb\s*\{R\}", text):
         return REALS
@@ -294,7 +296,7 @@ def _single(text: str, depth: int) -> Shape | Scalar:
     return Scalar(text)
 
 
-def _named(name: str, rest: str, depth: int, text: str) -> Shape | Scalar:
+def _named(name: str, rest: str, depth: int, text: str) -> Item:
     chain = [part.strip() for part in f"{name}={rest}".split("=")]  # x = y = 2
     if len(chain) > 2 and all(re.fullmatch(_PLAIN_NAME, part) for part in chain[:-1]):
         value = parse_shape(chain[-1], depth + 1)
@@ -313,7 +315,7 @@ def _named(name: str, rest: str, depth: int, text: str) -> Shape | Scalar:
     return inner
 
 
-def _set(inner: str, depth: int) -> Shape | Scalar:
+def _set(inner: str, depth: int) -> Item:
     builder = re.match(rf"^\s*{_VARIABLE}\s*(?:\\in\s*\\mathbb\s*\{{R\}}\s*)?[|:]\s*(.*)$", inner)
     if builder:
         condition = parse_shape(builder[1], depth + 1)
@@ -323,7 +325,7 @@ def _set(inner: str, depth: int) -> Shape | Scalar:
     return Shape("sequence" if DOTS in items else "set", items)
 
 
-def _bracketed(text: str, depth: int) -> Shape | Scalar:
+def _bracketed(text: str, depth: int) -> Item:
     brackets = text[0] + text[-1]
     parts = split_top(text[1:-1])
     if len(parts) > 1:
@@ -393,7 +395,7 @@ _ENVIRONMENT = re.compile(
 _ROW_END = re.compile(r"\\\\(?:\[[^\]]*\])?")
 
 
-def _grid(text: str, depth: int) -> Shape | Scalar | None:
+def _grid(text: str, depth: int) -> Item | None:
     """A matrix, or a system of equations in rows."""
     found = _ENVIRONMENT.match(text)
     if found is None:

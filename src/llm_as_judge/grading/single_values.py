@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from llm_as_judge.grading.comparison import compare_numbers, kind_of
+from llm_as_judge.grading.comparison import Asked, compare_numbers, kind_of
 from llm_as_judge.grading.dates import (
     compare_clocks,
     compare_dates,
@@ -14,7 +14,7 @@ from llm_as_judge.grading.dates import (
 )
 from llm_as_judge.grading.number import Quantity, parse_number
 from llm_as_judge.grading.wordlists import new_words
-from llm_as_judge.types import UNSPECIFIED, AnswerKind, AnswerSpec, Domain
+from llm_as_judge.types import AnswerKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,6 @@ class Comparison:
     kind: AnswerKind
     rule: str
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a comparison knows beside the two texts."""
-
-    question: str
-    domain: Domain
-    spec: AnswerSpec = UNSPECIFIED
 
 
 def compare_single(gold: str, candidate: str, asked: Asked) -> Comparison | None:
@@ -132,8 +123,12 @@ def compare_number(gold: str, candidate: str, asked: Asked) -> Comparison | None
     if said is None or _is_era(said):
         return _year(wanted, gold, candidate, asked)
     if asked.spec.unit and not said.unit and not said.percent:
-        said = _with_unit(said, asked.spec.unit) if wanted.unit or wanted.percent else said
-    correct, rule, why = compare_numbers(wanted, said, asked.question, asked.spec)
+        said = (
+            parse_number(f"{said.value} {asked.spec.unit}") or said
+            if wanted.unit or wanted.percent
+            else said
+        )
+    correct, rule, why = compare_numbers(wanted, said, asked)
     kind = asked.spec.kind or kind_of(wanted if wanted.unit or wanted.percent else said)
     if correct and (doubt := _told_besides(wanted, said, gold, candidate, asked.question)):
         return Comparison(None, kind, *doubt)
@@ -163,10 +158,6 @@ def _of_words(remark: str, question: str) -> bool:
 
 def _is_era(number: Quantity) -> bool:
     return number.unit.casefold().replace(".", "") in _ERAS
-
-
-def _with_unit(number: Quantity, unit: str) -> Quantity:
-    return parse_number(f"{number.value} {unit}") or number
 
 
 def _told_besides(

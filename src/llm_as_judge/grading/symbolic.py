@@ -1,63 +1,18 @@
-"""The part of mathematical grading that can hang: it runs only in the killable pool.
+"""The part of mathematical grading that can hang: it runs only in the workers of :mod:`pool`.
 
-Everything here takes and returns plain values: :func:`compare` walks two shapes side by side until
-scalars are left (:mod:`expressions`) or sets of real numbers (:mod:`real_sets`).
+:func:`compare_shapes` walks two shapes side by side until scalars are left (:mod:`expressions`) or sets of
+real numbers (:mod:`real_sets`).
 """
 
 from __future__ import annotations
 
-import logging
-import resource
-import signal
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 
-from llm_as_judge.grading.expressions import Given, Relation, compare_scalars, parse
+from llm_as_judge.grading.expressions import Given, compare_scalars
 from llm_as_judge.grading.progressions import compare_sequences
 from llm_as_judge.grading.real_sets import compare_sets
-from llm_as_judge.grading.shape import RANGES, Scalar, Shape, is_range
-
-_MEMORY_BYTES = 3 * 2**30
-
-Item = Scalar | Shape
-
-
-def limit_worker() -> None:
-    """Bounds the workers' memory and loads the algebra, so that no pair pays for it."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = _MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(hard, _MEMORY_BYTES)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-    sys.set_int_max_str_digits(0)  # the processor's time is the bound on long numbers
-    logging.disable(logging.CRITICAL)
-    parse(r"\frac{1}{2}")
-
-
-def compare(
-    gold: Item,
-    candidate: Item,
-    step: Fraction | None,
-    cpu_s: float,
-    positive: frozenset[str] = frozenset(),
-) -> Relation:
-    """Relation of two shapes that are not spelled the same.
-
-    Args:
-        step: what one unit of the last digit of a rounded gold is worth; a closed form that is
-            written like this when rounded or cut then equals it. None: exact.
-        cpu_s: processor seconds after which the kernel ends this process. Python code could
-            not be trusted to stop: a power of big integers never returns to the interpreter.
-        positive: variables that the question calls positive; ``*`` = all.
-    """
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_PROF, cpu_s)
-    try:
-        return compare_shapes(gold, candidate, Given(step, positive))
-    except RecursionError:  # nested too deep
-        return "unknown"
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
+from llm_as_judge.grading.shape import RANGES, Item, Relation, Scalar, Shape, is_range
 
 
 def compare_shapes(gold: Item, candidate: Item, given: Given) -> Relation:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from llm_as_judge.grading.bounds import compare_bounds, compare_ranges
+from llm_as_judge.grading.comparison import Asked
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.single_values import (
-    Asked,
     Comparison,
     compare_clock,
     compare_date,

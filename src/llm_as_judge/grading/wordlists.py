@@ -5,59 +5,34 @@ from __future__ import annotations
 import re
 import unicodedata
 from importlib import resources
-from typing import Annotated, Any
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict
-
-
-def _split(value: Any) -> Any:
-    return tuple(value.split()) if isinstance(value, str) else value
-
-
-Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
-
-
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    numerals: Words
-    tens: Words
-    ordinals: Words
-    roman: dict[str, int]
-    months: Words
-    light: Words
-    limiting: Words
-    naming: Words
-    saying: Words
-    not_units: Words
-    measures: Words
-    prefixed: Words
-    money: dict[str, Words]
-    cents: Words
-    other_names: dict[str, str]
-    ambiguous: dict[str, Words]
-
 
 _TEXT = (resources.files("llm_as_judge.grading") / "words.yaml").read_text(encoding="utf-8")
-_FILE = _File.model_validate(yaml.safe_load(_TEXT))
+_FILE: dict[str, Any] = yaml.safe_load(_TEXT)
 
-NUMERALS = {word: number for number, word in enumerate(_FILE.numerals)}
-TENS = {word: 10 * number for number, word in enumerate(_FILE.tens, start=2)}
-ORDINALS = {word: number for number, word in enumerate(_FILE.ordinals, start=1)}
-ROMAN = _FILE.roman
-MONTHS = frozenset(_FILE.months)
-LIGHT = frozenset(_FILE.light)
-LIMITING = frozenset(_FILE.limiting)
-NAMING = frozenset(_FILE.naming)
-SAYING = frozenset(_FILE.saying)
-NOT_A_UNIT = frozenset(_FILE.not_units)
-MEASURES = frozenset(_FILE.measures)
-PREFIXED = frozenset(_FILE.prefixed)
-CURRENCIES = {name: code for code, names in _FILE.money.items() for name in names}
-HUNDREDTHS = frozenset(_FILE.cents)
-OTHER_UNIT_NAMES = _FILE.other_names
-AMBIGUOUS_UNITS = _FILE.ambiguous
+
+def _words(name: str) -> list[str]:
+    return str(_FILE[name]).split()
+
+
+NUMERALS = {word: number for number, word in enumerate(_words("numerals"))}
+TENS = {word: 10 * number for number, word in enumerate(_words("tens"), start=2)}
+ORDINALS = {word: number for number, word in enumerate(_words("ordinals"), start=1)}
+ROMAN: dict[str, int] = _FILE["roman"]
+MONTHS = frozenset(_words("months"))
+LIGHT = frozenset(_words("light"))
+LIMITING = frozenset(_words("limiting"))
+NAMING = frozenset(_words("naming"))
+SAYING = frozenset(_words("saying"))
+NOT_A_UNIT = frozenset(_words("not_units"))
+MEASURES = frozenset(_words("measures"))
+PREFIXED = frozenset(_words("prefixed"))
+CURRENCIES = {name: code for code, names in _FILE["money"].items() for name in names.split()}
+HUNDREDTHS = frozenset(_words("cents"))
+OTHER_UNIT_NAMES: dict[str, str] = _FILE["other_names"]
+AMBIGUOUS_UNITS = {name: units.split() for name, units in _FILE["ambiguous"].items()}
 
 
 _DIGITS = {

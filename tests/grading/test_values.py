@@ -373,13 +373,6 @@ def test_mixed_units_are_their_sum(hours: int, minutes: int) -> None:
     assert verdict(gold, f"{hours} hours and {minutes + 1} minutes") is not RIGHT
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.text(max_size=80), st.text(max_size=80))
-def test_no_text_raises(gold: str, answer: str) -> None:
-    compare_values(gold, answer, Asked("What is it?", "qa"))
-    compare_values(gold, answer, Asked("What is it?", "math"))
-
-
 @pytest.mark.parametrize(
     "answer", ["It ended on April 7, 2016.", "April 7, in the evening", "Ann, Bob and the others"]
 )

@@ -231,10 +231,12 @@ class Paired:
     high: float
     """95 % interval: from the lower end of ``least``'s to the upper end of ``most``'s."""
     p: float
-    """Of ``difference``."""
+    """Of ``difference``, two-sided: McNemar's, exact; of shares by changed signs."""
     p_most: float
     """Greatest p, whatever the open answers are; 1 where they could turn the difference round."""
     detectable: float | None
+    """True difference that so many problems would show in 80 of 100 repetitions; None where they
+    are too few to show any, or it is not known."""
 
 
 def paired(first: Sequence[Right], second: Sequence[Right]) -> Paired:
@@ -319,12 +321,8 @@ def cohen_kappa(pairs: Sequence[Pair]) -> float | None:
 
     Source: Cohen (1960), Educ. Psychol. Meas. 20, 37-46.
     """
-    return _kappa(Counter(pairs))
-
-
-def _kappa(cells: Counter[Pair]) -> float | None:
-    n = cells.total()
-    if n == 0:
+    cells, n = Counter(pairs), len(pairs)
+    if not pairs:
         return None
     agreed = (cells[True, True] + cells[False, False]) / n
     said = (cells[True, True] + cells[True, False]) / n
@@ -344,7 +342,7 @@ def kappa_interval(pairs: Sequence[Pair], seed: int = 0, draws: int = 1000) -> I
     resampled = sorted(
         kappa
         for _ in range(draws)
-        if (kappa := _kappa(Counter(rng.choices(kinds, weights, k=len(pairs))))) is not None
+        if (kappa := cohen_kappa(rng.choices(kinds, weights, k=len(pairs)))) is not None
     )
     low = resampled[int(0.025 * (len(resampled) - 1))]
     high = resampled[int(0.975 * (len(resampled) - 1))]

@@ -13,21 +13,21 @@ from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.records import EvaluationRecord
-from llm_as_judge.evaluation.systems import Keep, Opened
+from llm_as_judge.evaluation.systems import EvaluatedSystem, Keep, Opened
 from llm_as_judge.types import Domain, IsolationReport, Problem
 
 ROWS = [problem(n) for n in range(6)]
 QA = [Problem(f"squad2/test/{n}", "squad2", "qa", f"Who {n}?", ("x",)) for n in range(2)]
 
 
-class Listed:
+class Listed(EvaluatedSystem):
     """Writes nothing: each wanted rollout is right; it stops after ``most`` of them."""
+
+    adapter: Path | None = None
+    domains: frozenset[Domain] = frozenset({"math"})
 
     def __init__(self, most: int = 99, *, fails: Sequence[str] = (), version: str = "1") -> None:
         self.label = "listed"
-        self.adapter: Path | None = None
-        self.is_prompted = True
-        self.domains: frozenset[Domain] = frozenset({"math"})
         self.most, self.fails, self.version = most, fails, version
         self.jail = "bubblewrap+seccomp"
         self.ran: list[tuple[str, int]] = []

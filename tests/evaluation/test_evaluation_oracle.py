@@ -4,17 +4,20 @@ tests are seen by nobody."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
-from oracle import Answer, bench_with, empty, gold, oracle, sample_problems, wrong
 
-from llm_as_judge.assembly import program_options
+from llm_as_judge.assembly import Workbench, open_workbench, program_options
 from llm_as_judge.config import Config
+from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.files import write_problems
+from llm_as_judge.evaluation import systems
 from llm_as_judge.evaluation.baselines import find_system
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.records import EvaluationRecord
@@ -22,7 +25,7 @@ from llm_as_judge.evaluation.regrade import plan_regrade, regrade
 from llm_as_judge.evaluation.results import results_of
 from llm_as_judge.evaluation.systems import FixedProgram, ProgramSystem
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.types import DOMAINS, Problem
+from llm_as_judge.types import DOMAINS, ChatRequest, Problem
 
 SETS = {"gsm8k": 4, "math": 4, "squad2": 6, "hotpotqa": 4, "mbpp": 4}
 pytestmark = [
@@ -31,6 +34,41 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
 ]
+
+
+def sample_problems(name: str, count: int) -> list[Problem]:
+    """The first rows of the built-in sample."""
+    dataset = CATALOG[name]
+    root = Path(str(resources.files("llm_as_judge.data") / "sample"))
+    rows = list(dataset.rows(dataset.find(root)))[:count]
+    return [dataset.convert(row, dataset.split) for row in rows]
+
+
+def gold(problem: Problem) -> str:
+    if problem.domain == "code":
+        return f"```python\n{problem.meta['reference']}\n```"
+    return problem.answers[0] if problem.answers else "unanswerable"
+
+
+def wrong(problem: Problem) -> str:
+    if problem.domain == "code":
+        return f"```python\ndef {problem.entry_point}(*values):\n    return 'zebra'\n```"
+    return "-98765.4321" if problem.domain == "math" else "seventeen purple zebras"
+
+
+def empty(problem: Problem) -> str:
+    return ""
+
+
+def oracle(problems: Sequence[Problem], answer: Callable[[Problem], str]) -> ScriptedChat:
+    """Answers by the problem whose question a prompt holds; keeps every request."""
+
+    def reply(request: ChatRequest) -> str:
+        asked = request.messages[-1].content
+        of = max((p for p in problems if p.question in asked), key=lambda p: len(p.question))
+        return answer(of)
+
+    return ScriptedChat(reply, name="oracle")
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +96,17 @@ def settings(place: Path, sets: tuple[str, ...] = tuple(SETS)) -> Config:
 
 
 async def evaluated(config: Config, system: Any, chat: ScriptedChat) -> EvaluationRecord:
-    own = replace(system, open_bench=bench_with(chat))
-    with open_evaluation(config, own, system.label, fresh=True) as record:
-        await run_evaluation(record, own)
+    """With real sandbox and judge."""
+
+    @asynccontextmanager
+    async def opened(config: Config) -> AsyncIterator[Workbench]:
+        async with open_workbench(config) as bench:
+            yield replace(bench, executor=chat)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(systems, "open_workbench", opened)
+        with open_evaluation(config, system, system.label, fresh=True) as record:
+            await run_evaluation(record, system)
     return record
 
 
@@ -69,7 +115,11 @@ async def evaluated(config: Config, system: Any, chat: ScriptedChat) -> Evaluati
     ("answer", "score"), [(gold, 1.0), (wrong, 0.0), (empty, 0.0)], ids=["gold", "wrong", "empty"]
 )
 async def test_an_executor_that_knows_scores_1_and_one_that_errs_0_on_every_set(
-    place: Path, problems: list[Problem], policy: str, answer: Answer, score: float
+    place: Path,
+    problems: list[Problem],
+    policy: str,
+    answer: Callable[[Problem], str],
+    score: float,
 ) -> None:
     if (policy, answer) == ("hand_crafted", gold):
         # its Programmer wants code that computes the answer, its drafts a marked one

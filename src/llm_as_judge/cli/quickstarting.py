@@ -9,6 +9,7 @@ from llm_as_judge.assembly.chat_models import embedded_servers_kept, require_kno
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.config import Config, known_model
+from llm_as_judge.evaluation.before_after import is_better, is_shown
 from llm_as_judge.evaluation.compare import Comparison
 from llm_as_judge.evaluation.pages import page_of
 from llm_as_judge.files import require_writable
@@ -127,7 +128,7 @@ def verdict(outcome: Outcome) -> list[str]:
     """What each part has taught, and what to do where GRPO's is not shown."""
     fixed = (
         "The trained policy beats the best fixed programs: it reads the problem."
-        if outcome.beats_fixed
+        if is_better(outcome.against_fixed)
         else "The trained policy is not shown to beat the best fixed programs."
     )
     return [*_of_grpo(outcome), fixed]
@@ -138,12 +139,12 @@ def _of_grpo(outcome: Outcome) -> list[str]:
     rows = (
         f"{_won(greedy)} rows won : lost against its own start, {_won(drawn)} with drawn programs"
     )
-    if outcome.grpo_lost:
+    if greedy.difference < 0 and is_shown(greedy):
         return [
             f"GRPO did harm: {rows}. The checkpoint step_0 is the better policy.",
             "Lower --set training.learning_rate in a new --out, or take more problems to a step.",
         ]
-    if outcome.grpo_taught:
+    if is_better(greedy):
         return [
             f"GRPO taught the policy to choose: {rows}.",
             "The warm start had taught it to write each program, and to prefer none.",

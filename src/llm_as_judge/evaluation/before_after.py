@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.compare import Comparison, compare
@@ -41,6 +39,11 @@ def few_words(problems: int) -> str:
 def is_shown(pair: Comparison) -> bool:
     """Whether the two differ beyond chance, whatever the open answers are."""
     return pair.p_most < LEVEL
+
+
+def is_better(pair: Comparison) -> bool:
+    """Whether the first is shown to be better than what it is compared with."""
+    return pair.difference > 0 and is_shown(pair)
 
 
 # ----------------------------------------------------------------------------------- the sentence
@@ -99,7 +102,8 @@ def sentences(systems: Sequence[SystemResults]) -> list[str]:
         return []
     last = _last([one for one in trained if not one.sampled])
     if len(last) != 1:
-        return [_no_after(last, trained)]
+        do = "with --set evaluation.temperature=0"
+        return [_no_sentence(last, trained, "the last of training", do)]
     after, found = last[0], []
     start = [one for one in untrained if _same_model(one, after)]
     before = [one for one in start if not one.sampled]
@@ -108,7 +112,8 @@ def sentences(systems: Sequence[SystemResults]) -> list[str]:
         which = f" Before: {before[0].name}, after: {after.name}." if choice else ""
         found.append(sentence(before[0], after) + which)
     elif start and len(before) != 1:
-        found.append(_no_before(before, start))
+        do = "--untrained --set evaluation.temperature=0 gives the one before"
+        found.append(_no_sentence(before, start, "the policy before", do))
     fixed = [one for one in systems if one not in trained + untrained and one.right]
     if fixed:
         best = max(fixed, key=lambda one: fmean(right.right for right in one.right.values()))
@@ -117,45 +122,27 @@ def sentences(systems: Sequence[SystemResults]) -> list[str]:
     return found
 
 
-_NONE = "No sentence on what training changed"
-
-
 def _last(trained: Sequence[SystemResults]) -> list[SystemResults]:
     """Those of the most steps; all where one of several does not say its step."""
-    steps = [_named_step(one.checkpoint or "") for one in trained]
-    if len(trained) < 2 or None in steps:
+    named = [re.fullmatch(r"step_(\d+)", Path(one.checkpoint or "").name) for one in trained]
+    steps = [int(found[1]) for found in named if found]
+    if len(trained) < 2 or len(steps) < len(trained):
         return list(trained)
-    most = max(step for step in steps if step is not None)
-    return [one for one, step in zip(trained, steps, strict=True) if step == most]
-
-
-def _named_step(checkpoint: str) -> int | None:
-    """Of a folder as training names it, ``step_N``; None of another."""
-    found = re.fullmatch(r"step_(\d+)", Path(checkpoint).name)
-    return int(found[1]) if found else None
+    return [one for one, step in zip(trained, steps, strict=True) if step == max(steps)]
 
 
 def _same_model(one: SystemResults, other: SystemResults) -> bool:
     return not (one.model and other.model) or one.model == other.model
 
 
-def _no_after(last: Sequence[SystemResults], trained: Sequence[SystemResults]) -> str:
-    if not last:
-        names = ", ".join(one.name for one in trained)
-        return f"{_NONE}: {names}: sampled programs; evaluate with --set evaluation.temperature=0"
-    names = ", ".join(one.name for one in last)
-    return f"{_NONE}: {names} may each be the last of training; give compare one of them"
-
-
-def _no_before(before: Sequence[SystemResults], untrained: Sequence[SystemResults]) -> str:
-    if not before:
-        names = ", ".join(one.name for one in untrained)
-        return (
-            f"{_NONE}: {names}: sampled programs; evaluate --untrained --set "
-            "evaluation.temperature=0 gives the one before"
-        )
-    names = ", ".join(one.name for one in before)
-    return f"{_NONE}: {names} may each be the policy before; give compare one of them"
+def _no_sentence(
+    found: Sequence[SystemResults], of: Sequence[SystemResults], what: str, do: str
+) -> str:
+    """Why none of ``of``, or not one alone, is what is wanted, and what to do."""
+    names = ", ".join(one.name for one in found or of)
+    alike = f" may each be {what}; give compare one of them"
+    why = alike if found else f": sampled programs; evaluate {do}"
+    return f"No sentence on what training changed: {names}{why}"
 
 
 def _head(pair: Comparison, names: tuple[str, str]) -> str:
@@ -207,24 +194,13 @@ def _cost(first: SystemResults, second: SystemResults, names: tuple[str, str]) -
 
 
 # ------------------------------------------------------------------------------- which they are
-@dataclass(frozen=True, slots=True)
-class _Evaluated:
-    path: Path
-    results: Results
-
-    @property
-    def kind(self) -> tuple[object, ...]:
-        """What must be equal for a comparison."""
-        found = self.results
-        return found.model, found.split, found.samples, found.draws, self.temperature
-
-    @property
-    def temperature(self) -> object:
-        try:
-            config: Mapping[str, Any] = read_full(self.path).config
-        except DataError:  # without rows there is no verdict, which says so
-            return None
-        return config.get("evaluation", {}).get("temperature")
+def _kind(path: Path, results: Results) -> tuple[object, ...]:
+    """What must be equal for a comparison."""
+    try:
+        temperature = read_full(path).config.get("evaluation", {}).get("temperature")
+    except DataError:  # without rows there is no verdict, which says so
+        temperature = None
+    return results.model, results.split, results.samples, results.draws, temperature
 
 
 def evaluations_of(run_dir: Path) -> dict[str, Path]:
@@ -242,15 +218,15 @@ def evaluations_of(run_dir: Path) -> dict[str, Path]:
     folder = _placed(Path(named if isinstance(named, str) else "results"), run_dir)
     if folder is None:
         return {}
-    found = list(_read(folder / "evaluation"))
-    steps = {one.path: _step_of(one.results, run_dir) for one in found}
-    trained = [one for one in found if steps[one.path]]
-    if not trained:
+    found = dict(_read(folder / "evaluation"))
+    steps = {path: _step_of(results, run_dir) for path, results in found.items()}
+    after = max(steps, key=steps.__getitem__, default=None)
+    if after is None or not steps[after]:
         return {}
-    after = max(trained, key=lambda one: steps[one.path])
-    untrained = [one for one in found if one.results.policy == "untrained"]
-    before = next((one for one in untrained if one.kind == after.kind), None)
-    return {BEFORE: before.path, AFTER: after.path} if before else {}
+    kind = _kind(after, found[after])
+    untrained = (path for path, results in found.items() if results.policy == "untrained")
+    before = next((path for path in untrained if _kind(path, found[path]) == kind), None)
+    return {BEFORE: before, AFTER: after} if before else {}
 
 
 def pair_of(results: Mapping[str, Path]) -> tuple[tuple[str, str], tuple[str, str]] | None:
@@ -275,10 +251,10 @@ def pair_verdict(results: Mapping[str, Path]) -> str:
     return verdict(results[first], results[second], names)
 
 
-def _read(folder: Path) -> Iterator[_Evaluated]:
+def _read(folder: Path) -> Iterator[tuple[Path, Results]]:
     for path in sorted(folder.glob("*_results.json")):
         try:
-            yield _Evaluated(path, read_results(path))
+            yield path, read_results(path)
         except DataError:  # a foreign or half-written file is no evaluation of this run
             continue
 

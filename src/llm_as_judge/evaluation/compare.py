@@ -7,7 +7,7 @@ answer is not right; how far the open ones could change a difference stands besi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from statistics import fmean
 
 import numpy as np
@@ -15,42 +15,27 @@ import numpy as np
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.headroom import DomainTable, Headroom, headroom
 from llm_as_judge.evaluation.system_results import SystemResults
-from llm_as_judge.statistics import holm, paired
+from llm_as_judge.statistics import Paired, holm, paired
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(Paired):
     """A system against the reference, on the problems of which neither failed."""
 
     name: str
     reference: str
     problems: int
-    difference: float
-    """Accuracy of the system minus that of the reference, open answers not right in both."""
-    low: float
-    high: float
-    """95 % interval, whatever the open answers are."""
     only_other: int | None
     """Problems that only the system got right; None where shares are not 0 or 1."""
     only_reference: int | None
-    p: float
-    """Two-sided: McNemar's, exact; of shares by changed signs."""
     p_holm: float
     """Adjusted for the number of comparisons."""
+    p_most_holm: float
     token_ratio: float | None
     cost_ratio: float | None
     """In written tokens; None: the files of one do not say it."""
-    detectable: float | None
-    """True difference that so many problems would show in 80 of 100 repetitions; None where they
-    are too few to show any, or it is not known."""
     open: int
     """Problems that either left open, in some run."""
-    least: float
-    most: float
-    """The difference were the open answers as bad, or as good, as can be for the system."""
-    p_most: float
-    """Greatest p, whatever the open answers are."""
-    p_most_holm: float
 
     @property
     def figures(self) -> str:
@@ -143,24 +128,17 @@ def _compare(other: SystemResults, reference: SystemResults, domain: str | None)
     base = fmean(reference.tokens.get(id_, 0.0) for id_ in common)
     cost, base_cost = _mean_cost(other, common), _mean_cost(reference, common)
     return Comparison(
-        other.name,
-        reference.name,
-        len(common),
-        found.difference,
-        found.low,
-        found.high,
-        only_first,
-        only_second,
-        found.p,
-        found.p,
-        spent / base if base else None,
-        cost / base_cost if cost is not None and base_cost else None,
-        found.detectable,
-        sum(a.open + b.open > 0 for a, b in both),
-        found.least,
-        found.most,
-        found.p_most,
-        found.p_most,
+        **{field.name: getattr(found, field.name) for field in fields(found)},
+        name=other.name,
+        reference=reference.name,
+        problems=len(common),
+        only_other=only_first,
+        only_reference=only_second,
+        p_holm=found.p,
+        p_most_holm=found.p_most,
+        token_ratio=spent / base if base else None,
+        cost_ratio=cost / base_cost if cost is not None and base_cost else None,
+        open=sum(a.open + b.open > 0 for a, b in both),
     )
 
 

@@ -28,7 +28,6 @@ from llm_as_judge.data.quickstart import write_quickstart
 from llm_as_judge.data.selection import problem_file
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.baselines import UNTRAINED, find_system
-from llm_as_judge.evaluation.before_after import is_shown
 from llm_as_judge.evaluation.compare import Comparison, compare
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.layout import read_full
@@ -97,31 +96,6 @@ class Outcome:
     checkpoint: Path
     judged: int = 0
     """Answers of all systems on held-out rows that the rules left open and the trained judge decided."""
-
-    @property
-    def shown(self) -> bool:
-        """Whether training is shown to have made the policy better than it was."""
-        return _is_shown(self.against_untrained)
-
-    @property
-    def grpo_lost(self) -> bool:
-        """Whether the policy is shown to be worse after GRPO than at its own start."""
-        pair = self.against_warm
-        return pair.difference < 0 and is_shown(pair)
-
-    @property
-    def grpo_taught(self) -> bool:
-        """Whether GRPO is shown to have made the policy better than its own start."""
-        return _is_shown(self.against_warm)
-
-    @property
-    def beats_fixed(self) -> bool:
-        """Whether the trained policy is shown to be better than the best fixed program."""
-        return _is_shown(self.against_fixed)
-
-
-def _is_shown(pair: Comparison) -> bool:
-    return pair.difference > 0 and is_shown(pair)
 
 
 def quickstart(settings: Config, view: Progress, work: Work) -> Outcome:

@@ -153,20 +153,12 @@ def code_digest() -> str:
     """Of the code and the prompts that decide what a rollout is: a changed grader or operator
     must not find the figures of the old one."""
     package = Path(llm_as_judge.__file__).parent
-    files = [path for part in _CODE for path in _under(package / part, ".py")]
+    files = [path for part in _CODE for path in sorted((package / part).rglob("*.py"))]
     files += config_files("prompts") + config_files("operator_descriptions")
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
-
-
-def _under(path: Path, suffix: str) -> list[Path]:
-    if path.is_file():
-        return [path]
-    return sorted(
-        p for p in path.rglob(f"*{suffix}") if p.is_file() and "__pycache__" not in p.parts
-    )
 
 
 class EvaluationRecord:

@@ -7,12 +7,12 @@ program, so executor, rows, sandbox and judge are the same by construction.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from llm_as_judge.assembly import (
     Workbench,
@@ -63,62 +63,47 @@ class Opened:
     """What was seen to hold where its programs run."""
 
 
-class EvaluatedSystem(Protocol):
+class EvaluatedSystem(ABC):
     """One row of the table."""
 
-    @property
-    def label(self) -> str: ...
+    label: str
+    adapter: Path | None = None
+    """Of a checkpoint."""
+    is_prompted = True
+    """Whether a model writes the programs, and reads the prompt for it."""
 
     @property
     def domains(self) -> frozenset[Domain]:
         """What it has programs for; problems of other domains are left out."""
-        ...
+        return frozenset(DOMAINS)
 
-    @property
-    def is_prompted(self) -> bool:
-        """Whether a model writes the programs, and reads the prompt for it."""
-        ...
-
-    @property
-    def adapter(self) -> Path | None:
-        """Of a checkpoint."""
-        ...
-
+    @abstractmethod
     def identity(self) -> Mapping[str, str]:
         """Hashes of what decides the programs, beside the configuration.
 
         Raises:
             UserError: a file of it is missing or does not fit.
         """
-        ...
 
+    @abstractmethod
     def check(self, config: Config) -> None:
         """
         Raises:
             UserError: the configuration does not fit it; found before anything is started.
         """
-        ...
 
+    @abstractmethod
     def open(self, config: Config) -> AbstractAsyncContextManager[Opened]:
         """Start what it needs; everything is closed on the way out."""
-        ...
 
 
 # ----------------------------------------------------------------------------------- policy model
-@dataclass(frozen=True, slots=True)
-class PolicySystem:
+@dataclass(frozen=True)
+class PolicySystem(EvaluatedSystem):
     """The base model with a saved adapter, or with none."""
 
     label: str
     adapter: Path | None
-
-    @property
-    def domains(self) -> frozenset[Domain]:
-        return frozenset(DOMAINS)
-
-    @property
-    def is_prompted(self) -> bool:
-        return True
 
     def identity(self) -> Mapping[str, str]:
         if self.adapter is None:
@@ -148,22 +133,20 @@ class PolicySystem:
     async def _runner(self, config: Config) -> AsyncIterator[tuple[RolloutRunner, IsolationReport]]:
         """In a replay neither the policy nor the executor is started."""
         policy = {"base": config.policy.name, **self.identity()}
+        form = config.sampling.form
         if config.calls.mode == "replay":
             async with open_workbench(config) as bench:
                 sampler = RecordedSampler(None, _recording(bench), policy)
                 memory = await in_thread(open_memory, config, self.adapter)
                 prompt = policy_prompt(config, memory=memory)
-                runner = rollout_runner(bench, prompt, sampler, config.sampling.form)
-                yield runner, bench.work.isolation
+                yield rollout_runner(bench, prompt, sampler, form), bench.work.isolation
             return
         async with open_system(config, adapter=self.adapter) as system:
-            isolation = system.bench.work.isolation
-            if config.calls.mode != "record":
-                yield system.runner, isolation
-                return
-            recorded = RecordedSampler(system.sampler, _recording(system.bench), policy)
-            runner = rollout_runner(system.bench, system.prompt, recorded, config.sampling.form)
-            yield runner, isolation
+            runner, bench = system.runner, system.bench
+            if config.calls.mode == "record":
+                sampler = RecordedSampler(system.sampler, _recording(bench), policy)
+                runner = rollout_runner(bench, system.prompt, sampler, form)
+            yield runner, bench.work.isolation
 
     @asynccontextmanager
     async def open(self, config: Config) -> AsyncIterator[Opened]:
@@ -175,16 +158,14 @@ class PolicySystem:
                 samples = config.evaluation.samples
                 at_once = max(1, config.sampling.generation_batch_size // samples)
                 for start in range(0, len(problems), at_once):
-                    batch = await runner.start(
-                        problems[start : start + at_once],
-                        Sampling(
-                            samples,
-                            config.evaluation.temperature,
-                            config.sampling.max_new_tokens,
-                            seed=config.training.seed * 1_000_003 + start,
-                        ),
+                    sampling = Sampling(
+                        samples,
+                        config.evaluation.temperature,
+                        config.sampling.max_new_tokens,
+                        seed=config.training.seed * 1_000_003 + start,
                     )
-                    async with aclosing(batch):
+                    part = problems[start : start + at_once]
+                    async with aclosing(await runner.start(part, sampling)) as batch:
                         async for event in batch:
                             rollout = event.rollout
                             if (rollout.problem_id, rollout.index) in pairs:
@@ -231,33 +212,19 @@ class FixedProgram:
         return ready([[written] * sampling.samples for _ in prompts_P])
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramSystem:
+@dataclass(frozen=True)
+class ProgramSystem(EvaluatedSystem):
     """Programs that are written already: one sampler for each domain."""
 
     label: str
     samplers: Mapping[Domain, PolicySampler]
     contents: str
     """What decides the programs: their texts, or the grammar they are drawn from."""
-    open_bench: Callable[[Config], AbstractAsyncContextManager[Workbench]] | None = None
-    """None: a workbench of its own."""
+    is_prompted = False
 
     @property
     def domains(self) -> frozenset[Domain]:
         return frozenset(self.samplers)
-
-    @property
-    def is_prompted(self) -> bool:
-        return False
-
-    @property
-    def adapter(self) -> Path | None:
-        return None
-
-    @property
-    def is_written(self) -> bool:
-        """Whether every sample is the same program."""
-        return all(isinstance(sampler, FixedProgram) for sampler in self.samplers.values())
 
     def expected_calls(self, options: ProgramOptions) -> dict[Domain, float]:
         """Executor calls that a run of each fixed program is expected to make; drawn ones are left out."""
@@ -271,7 +238,8 @@ class ProgramSystem:
         return {"programs": _digest(self.contents.encode())}
 
     def check(self, config: Config) -> None:
-        if config.evaluation.samples > 1 and self.is_written:
+        written = all(isinstance(sampler, FixedProgram) for sampler in self.samplers.values())
+        if config.evaluation.samples > 1 and written:
             raise ConfigError(
                 f"evaluation.samples: {config.evaluation.samples} samples of a program that is written "
                 f"are all the same; set workflow.draws={config.evaluation.samples} to run it so often"
@@ -280,36 +248,24 @@ class ProgramSystem:
 
     @asynccontextmanager
     async def open(self, config: Config) -> AsyncIterator[Opened]:
-        opening = (self.open_bench or open_workbench)(config)
-        async with opening as bench:
+        async with open_workbench(config) as bench:
 
             async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
                 parts: dict[tuple[int, Domain], list[Problem]] = defaultdict(list)
                 for problem, number in wanted:
                     parts[number, problem.domain].append(problem)
                 for (number, domain), problems in parts.items():
-                    runner = program_runner(bench, self.samplers[domain])
-                    batch = await runner.start(
-                        problems,
-                        Sampling(
-                            1,
-                            0.0,
-                            config.sampling.max_new_tokens,
-                            seed=config.training.seed + number,
-                        ),
-                    )
-                    async with aclosing(batch):
+                    prompt, sampler = policy_prompt(bench.config), self.samplers[domain]
+                    # without a form of the run's: each program is in its own
+                    runner = rollout_runner(bench, prompt, sampler)
+                    seed = config.training.seed + number
+                    sampling = Sampling(1, 0.0, config.sampling.max_new_tokens, seed=seed)
+                    async with aclosing(await runner.start(problems, sampling)) as batch:
                         async for event in batch:
                             if event.ended:
                                 keep(replace(event.rollout, index=number))
 
             yield Opened(attempt, bench.work.isolation)
-
-
-def program_runner(bench: Workbench, sampler: PolicySampler) -> RolloutRunner:
-    """The runner of training and evaluation over programs that ``sampler`` writes, each in the
-    form that it is in."""
-    return rollout_runner(bench, policy_prompt(bench.config), sampler)
 
 
 def _digest(data: bytes) -> str:

@@ -67,7 +67,6 @@ class Table:
     open_JPD: Array
     """1 where a run was left open, else 0."""
     cost_JPD: Array
-    tokens_JPD: Array
     calls_JPD: Array
 
     @cached_property
@@ -85,7 +84,6 @@ class Table:
             self.right_JPD[at],
             self.open_JPD[at],
             self.cost_JPD[at],
-            self.tokens_JPD[at],
             self.calls_JPD[at],
         )
 
@@ -316,18 +314,12 @@ class Bank(RunTable):
         keys = list(self.programs) if programs is None else list(programs)
         ids = list(self.problems) if problems is None else list(problems)
         most = draws or 1 + max((draw for _, _, draw in self.runs), default=0)
-        arrays = [np.full((len(keys), len(ids), most), np.nan) for _ in range(5)]
+        arrays = [np.full((len(keys), len(ids), most), np.nan) for _ in range(4)]
         for j, key in enumerate(keys):
             for p, id_ in enumerate(ids):
                 for draw in range(most):
                     if run := self.runs.get(RunKey(key, id_, draw)):
-                        values = (
-                            run.right or 0.0,
-                            run.right is None,
-                            run.cost,
-                            run.tokens,
-                            run.calls,
-                        )
+                        values = (run.right or 0.0, run.right is None, run.cost, run.calls)
                         for array, value in zip(arrays, values, strict=True):
                             array[j, p, draw] = value
         return Table(

@@ -9,31 +9,23 @@ from hypothesis import strategies as st
 from llm_as_judge.statistics import even_precision, wilson
 
 
-def test_half_of_four_by_hand() -> None:
-    # z = 1.959964, z^2 = 3.841459; the center is 1/2 by symmetry;
-    # half = 1.959964 * sqrt(0.25/4 + 3.841459/64) / (1 + 3.841459/4)
-    #      = 1.959964 * 0.350036 / 1.960365 = 0.349964
-    low, high = wilson(2, 4)
-    assert low == pytest.approx(0.150036, abs=1e-5)
-    assert high == pytest.approx(0.849964, abs=1e-5)
-
-
-def test_eight_of_ten_by_hand() -> None:
-    # denominator 1.384146; center (0.8 + 0.192073) / 1.384146 = 0.716740;
-    # half = 1.959964 * sqrt(0.016 + 0.009604) / 1.384146 = 0.226577
-    low, high = wilson(8, 10)
-    assert low == pytest.approx(0.490162, abs=1e-5)
-    assert high == pytest.approx(0.943318, abs=1e-5)
-
-
-def test_none_and_all_of_ten_by_hand() -> None:
-    # none of n: 0 .. z^2 / (n + z^2) = 3.841459 / 13.841459 = 0.277533; all of n mirrors it
-    assert wilson(0, 10) == pytest.approx((0.0, 0.277533), abs=1e-6)
-    assert wilson(10, 10) == pytest.approx((0.722467, 1.0), abs=1e-6)
-
-
-def test_nothing_is_known_without_trials() -> None:
-    assert wilson(0, 0) == (0.0, 1.0)
+@pytest.mark.parametrize(
+    ("successes", "trials", "wanted"),
+    [
+        # z = 1.959964, z^2 = 3.841459; the center is 1/2 by symmetry;
+        # half = 1.959964 * sqrt(0.25/4 + 3.841459/64) / (1 + 3.841459/4) = 0.349964
+        (2, 4, (0.150036, 0.849964)),
+        # denominator 1.384146; center (0.8 + 0.192073) / 1.384146 = 0.716740;
+        # half = 1.959964 * sqrt(0.016 + 0.009604) / 1.384146 = 0.226577
+        (8, 10, (0.490162, 0.943318)),
+        # none of n: 0 .. z^2 / (n + z^2) = 3.841459 / 13.841459; all of n mirrors it
+        (0, 10, (0.0, 0.277533)),
+        (10, 10, (0.722467, 1.0)),
+        (0, 0, (0.0, 1.0)),
+    ],
+)
+def test_intervals_by_hand(successes: int, trials: int, wanted: tuple[float, float]) -> None:
+    assert wilson(successes, trials) == pytest.approx(wanted, abs=1e-5)
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(-1, 3), (4, 3), (0, -1)])

@@ -3,32 +3,101 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from filled_pools import PROBLEMS, filled, filling, problem, reply, settings
 
-from llm_as_judge.assembly import program_options, row_options
+from llm_as_judge.assembly import open_workbench, program_options, row_options
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import BudgetError, ConfigError, DataError, EndpointError
 from llm_as_judge.evaluation.baselines import single_call_baselines
 from llm_as_judge.evaluation.filling import (
+    Asked,
+    Filling,
     FirstTogether,
     filled_estimate,
     first_draws,
     problems_to_fill,
 )
+from llm_as_judge.evaluation.program_runs import conditions
 from llm_as_judge.llm.gathered import GatheredDraws
 from llm_as_judge.llm.ledger import Budget, Ledger
+from llm_as_judge.llm.pool import Pool
+from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.runs.table import Bank
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Problem, Usage
 
 FIRST, DRAWS, WAYS = 2, 4, 3
 MATH = ("direct", "cot", "program_of_thought")
+KINDS = ("easy", "hard", "open")
+"""Always right, always wrong, right in every second draw."""
+
+
+def problem(number: int, kind: str) -> Problem:
+    question, answer = f"An {kind} one: {number} + 1?", str(number + 1)
+    return Problem(f"gsm8k/train/{number}", "gsm8k", "math", question, (answer,))
+
+
+PROBLEMS = [problem(number, KINDS[number % 3]) for number in range(6)]
+
+
+def reply(request: ChatRequest) -> str:
+    """In the form that each way asks for."""
+    asked = request.messages[-1].content
+    found = re.search(r"An (\w+) one: (\d+) \+ 1\?", asked)
+    assert found is not None
+    right = found[1] == "easy" or (found[1] == "open" and request.draw % 2 == 0)
+    answer = int(found[2]) + 1 if right else -7
+    if "```python" in asked:
+        return f"```python\ndef solve():\n    return {answer}\n```"
+    return f"Thought: so.\nAnswer: {answer}" if "Answer:" in asked else str(answer)
+
+
+def settings(place: Path, **sections: Any) -> Config:
+    return Config.model_validate(
+        {
+            "executor": {"model": "scripted", "temperature": 0.7, "seed": 0},
+            "judge": {"model": "none"},
+            "calls": {"mode": "cache", "folder": place / "calls"},
+            "output": {"cache": place / "cache", "results": place / "results"},
+            **sections,
+        }
+    )
+
+
+@asynccontextmanager
+async def filling(
+    config: Config,
+    chat: ScriptedChat,
+    draws: int,
+    ways: Sequence[str] = (),
+    folder: str = "bank",
+    **options: Any,
+) -> AsyncIterator[tuple[Filling, Bank, Pool]]:
+    place = config.calls.folder.parent / folder
+    async with open_workbench(config) as bench:
+        pool = bench.recording
+        assert isinstance(pool, Pool)
+        executor = RecordedChat(chat, pool, "cache", ledger=bench.ledger)
+        bench = replace(bench, executor=executor)
+        with Bank.writing(place, conditions(config)) as bank:
+            chosen = single_call_baselines(program_options(config), ways)
+            yield Filling(bench, bank, chosen, draws, **options), bank, pool
+
+
+async def filled(
+    config: Config, chat: ScriptedChat, draws: int, **options: Any
+) -> tuple[Asked, Bank]:
+    async with filling(config, chat, draws, **options) as (one, bank, _):
+        return await one.fill(PROBLEMS), bank
 
 
 def draws_by_problem(bank: Bank) -> Counter[str]:

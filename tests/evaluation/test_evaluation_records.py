@@ -65,34 +65,9 @@ async def test_what_held_in_the_sandbox_is_kept_of_each_kind_that_ran_a_part(pla
         begun(settings(place), Listed())  # before anything is started
 
 
-async def test_the_bill_of_an_evaluation_counts_failed_requests_and_goes_on(place: Path) -> None:
-    class Billed(Listed):
-        @asynccontextmanager
-        async def open(self, config: Config) -> AsyncIterator[Opened]:
-            ledger = Ledger()
-            async with super().open(config) as opened:
-
-                async def paid(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
-                    ledger.record_attempt("executor", Attempt(None, None, 1.0, failure="http_429"))
-                    ledger.record_attempt("judge", Attempt(Usage(10, 2), 0.5, 1.0, number=2))
-                    await opened.attempt(wanted, keep)
-
-                yield Opened(paid, opened.isolation)
-
-    for system in (Billed(2), Billed()):
-        with contextlib.suppress(KeyboardInterrupt):
-            record = await evaluated(settings(place), system)
-    assert (await run_evaluation(record, system)).total.attempts == 0  # nothing was left to ask
-    total = record.ledger().total
-    assert (total.attempts, total.tokens, total.cost_usd) == (4, 24, 1.0)
-    assert record.ledger().failures == {"http_429": 2}
-    assert set(record.ledger().by_attempt) == {"1", "2"}
-    (record.folder / "ledger.json").write_text("[]")
-    with pytest.raises(DataError, match=r"ledger\.json: not a bill of evaluate"):
-        record.ledger()
-
-
-async def test_what_a_killed_evaluation_has_paid_is_on_its_bill(place: Path) -> None:
+async def test_what_a_killed_evaluation_has_paid_is_on_its_bill_failed_requests_too(
+    place: Path,
+) -> None:
     billed: list[int] = []
 
     class Paying(Listed):
@@ -103,16 +78,28 @@ async def test_what_a_killed_evaluation_has_paid_is_on_its_bill(place: Path) -> 
 
                 async def paid(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
                     for one in wanted:
-                        ledger.record_attempt("executor", Attempt(Usage(10, 2), None, 1.0))
+                        ledger.record_attempt("executor", Attempt(None, None, 1.0, failure="429"))
+                        ledger.record_attempt("judge", Attempt(Usage(10, 2), 0.5, 1.0, number=2))
                         await opened.attempt([one], keep)
-                        billed.append(record.ledger().total.attempts)  # as a kill would leave it
+                        billed.append(record.ledger().total.attempts)
 
                 yield Opened(paid, opened.isolation)
 
     record = begun(settings(place), Paying())
-    await run_evaluation(record, Paying())
-    assert billed == [1, 2, 3, 4, 5, 6]
-    assert record.ledger().total.tokens == 72
+    for system in (Paying(2), Paying()):
+        with contextlib.suppress(KeyboardInterrupt):
+            await evaluated(settings(place), system)
+    # as a kill would leave it; the third was asked for twice
+    assert billed == [2, 4, 8, 10, 12, 14]
+    record = begun(settings(place), system)
+    assert (await run_evaluation(record, system)).total.attempts == 0  # nothing was left to ask
+    total = record.ledger().total
+    assert (total.attempts, total.tokens, total.cost_usd) == (14, 84, 3.5)
+    assert record.ledger().failures == {"429": 7}
+    assert set(record.ledger().by_attempt) == {"1", "2"}
+    (record.folder / "ledger.json").write_text("[]")
+    with pytest.raises(DataError, match=r"ledger\.json: not a bill of evaluate"):
+        record.ledger()
 
 
 async def test_a_line_cut_off_by_a_kill_is_run_again_and_breaks_nothing(place: Path) -> None:

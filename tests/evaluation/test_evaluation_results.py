@@ -123,42 +123,12 @@ async def test_the_mix_has_a_row_and_no_part_in_the_overall_figure(place: Path) 
     assert results_of(await evaluated(alone, Listed())).overall["graded"] == 2
 
 
-def test_a_missing_results_file_says_which_command_writes_it(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"x\.json: no such file; run: llm-as-judge evaluate"):
-        read_results(tmp_path / "x.json")
-
-
 def test_a_results_file_without_its_folder_says_that_it_belongs_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "cot_results.json"
     whole = written(tmp_path, "cot", [row(0, [True], 9)]) / "full.json"
     path.write_text(json.dumps({**json.loads(whole.read_text()), "run": "gone/hash"}))
     with pytest.raises(DataError, match=r"its folder .*gone/hash is not there: .* copy both"):
         read_full(path)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b"{}",
-        b'{"datasets": {}}',
-        b'{"datasets": []}',
-        b'{"datasets": [], "overall": {"accuracy": 0.5}}',
-        b'{"datasets": [3], "overall": {}}',
-        b"\xff\xfe\x00",
-        b"null",
-    ],
-    ids=repr,
-)
-def test_a_broken_results_file_is_a_data_error_that_names_it(
-    tmp_path: Path, content: bytes
-) -> None:
-    path = tmp_path / "x_results.json"
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=r"x_results\.json: "):
-        read_results(path)
 
 
 async def test_a_result_that_failed_on_every_row_knows_its_first_failure(place: Path) -> None:

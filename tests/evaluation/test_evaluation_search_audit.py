@@ -37,10 +37,11 @@ async def told(
         return advice(found, room, bank, DRAWS, "high")
 
 
-async def test_programs_that_suit_problems_are_worth_training(tmp_path: Path) -> None:
-    def suits(program: BankProgram, problem: Problem) -> float:
-        return 0.95 if int(problem.id.rsplit("/", 1)[1]) % 4 == number(program) else 0.1
+def suits(program: BankProgram, problem: Problem) -> float:
+    return 0.95 if int(problem.id.rsplit("/", 1)[1]) % 4 == number(program) else 0.1
 
+
+async def test_programs_that_suit_problems_are_worth_training(tmp_path: Path) -> None:
     answer = await told(tmp_path, suits)
     assert answer.answer == "train"
     assert "There is something to learn for each problem" in answer.reason
@@ -49,9 +50,6 @@ async def test_programs_that_suit_problems_are_worth_training(tmp_path: Path) ->
 async def test_without_a_direct_call_the_others_still_tell_what_there_is_to_learn(
     tmp_path: Path,
 ) -> None:
-    def suits(program: BankProgram, problem: Problem) -> float:
-        return 0.95 if int(problem.id.rsplit("/", 1)[1]) % 4 == number(program) else 0.1
-
     answer = await told(tmp_path / "suits", suits, with_direct=False)
     assert (answer.answer, "Hardly a row" in answer.reason) == ("train", False)
     assert answer.gain == "no row was answered under both the best fixed program and a direct call"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -28,6 +28,7 @@ async def searched(
     taking: dict[Domain, list[BankProgram]],
     seed: int = 0,
     draws: int = 1,
+    cost: Callable[[BankProgram], float] = lambda _: 100.0,
 ) -> SearchResult:
     async def finalists(
         filling: BankRunner, domain: Domain, seen: Sequence[Problem]
@@ -35,9 +36,8 @@ async def searched(
         return await halve(filling, taking[domain], seen, draws=draws, seed=seed)
 
     with Bank.writing(folder, {}) as bank:
-        return await search_choices(
-            runner(bank, Planted(chance, seed)), rows, finalists, draws=draws, seed=seed
-        )
+        asked = runner(bank, Planted(chance, seed, cost))
+        return await search_choices(asked, rows, finalists, draws=draws, seed=seed)
 
 
 @pytest.mark.slow
@@ -82,21 +82,13 @@ async def test_every_scope_and_budget_gets_its_own_program(tmp_path: Path) -> No
 
 
 async def test_a_low_budget_takes_the_cheaper_program(tmp_path: Path) -> None:
-    run = Planted(
+    found = await searched(
+        tmp_path,
         lambda program, _: 0.9 if number(program) else 0.7,
+        {"math": problems(200)},
+        {"math": programs(2)},
         cost=lambda program: 1000.0 if number(program) else 10.0,
     )
-    taking = programs(2)
-
-    async def finalists(
-        filling: BankRunner, domain: Domain, seen: Sequence[Problem]
-    ) -> Sequence[BankProgram]:
-        return await halve(filling, taking, seen, draws=1, seed=0)
-
-    with Bank.writing(tmp_path, {}) as bank:
-        found = await search_choices(
-            runner(bank, run), {"math": problems(200)}, finalists, draws=1, seed=0
-        )
     assert found.chosen(DOMAIN, "math", "low").name == "program 0"
     assert found.chosen(DOMAIN, "math", "high").name == "program 1"
     assert found.chosen(DOMAIN, "math", "low").cross_validated.cost == 10.0

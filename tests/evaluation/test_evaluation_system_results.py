@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -242,28 +241,14 @@ def test_the_folder_of_several_evaluations_is_told_from_one(tmp_path: Path) -> N
     ("content", "said"),
     [
         ("{", "Invalid JSON"),
-        ("[]", "Input should be an object, found []"),
         ('{"policy": 1}', "policy: Input should be a valid string, found 1"),
-        ({"problems": 5}, "problems: Input should be a valid array, found 5"),
-        ({"problems": [1]}, "problems.0: Input should be an object, found 1"),
-        ({"problems": [{"id": "a"}]}, "problems.0: no key 'dataset' (found: id)"),
-        (
-            {"problems": [{**row(0, [], 1), "correct": ["x"]}]},
-            "problems.0.correct.0: Input should be a valid boolean",
-        ),
-        ({"overall": {"cost_usd": "x"}}, "overall.cost_usd: Input should be a valid number"),
-        ({"overall": {"accuracy": float("nan")}}, "overall.accuracy: Input should be a finite"),
+        ('{"overall": {"accuracy": NaN}}', "overall"),
     ],
-    ids=str,
 )
 def test_results_that_are_not_whole_are_one_clear_line(
-    tmp_path: Path, content: Any, said: str
+    tmp_path: Path, content: str, said: str
 ) -> None:
     run = written(tmp_path, "p", [row(0, [True], 1)])
-    if isinstance(content, dict):
-        data = json.loads((run / "full.json").read_text())
-        overall = {**data["overall"], **content.get("overall", {})}
-        content = json.dumps({**data, **content, "overall": overall})
     (run / "full.json").write_text(content)
     with pytest.raises(DataError) as caught:
         read_systems([run])

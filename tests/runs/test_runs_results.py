@@ -101,6 +101,10 @@ def test_there_are_results_in_the_example() -> None:
         ({"overall": FIGURES}, "no key 'datasets' (found: overall)"),
         (OLD | {"overall": {**FIGURES, "calls": "many"}}, "overall.calls: Input should be a valid"),
         ([], "Input should be an object, found []"),
+        (
+            OLD | {"overall": {**FIGURES, "accuracy": float("nan")}},
+            "overall.accuracy: Input should be a finite",
+        ),
     ],
 )
 def test_a_file_that_is_not_whole_is_one_line(tmp_path: Path, data: Any, said: str) -> None:

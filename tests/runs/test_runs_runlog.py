@@ -50,16 +50,14 @@ def test_a_file_in_place_of_a_folder_is_one_clear_line(tmp_path: Path) -> None:
         RunLog(tmp_path / "logs")
 
 
-def test_clock_values_are_in_timings_and_nowhere_else(tmp_path: Path) -> None:
+def test_what_depends_on_clocks_and_retries_is_in_timings_and_nowhere_else(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
-    log.step(1, {"time/sample_s": 2.5, "reward/mean": 1.0, "accuracy/all": 0.5})
-    assert list(JsonLines(tmp_path / METRICS).rows()) == [
-        {"step": 1, "accuracy/all": 0.5, "reward/mean": 1.0}
-    ]
-    assert list(JsonLines(tmp_path / TIMINGS).rows()) == [{"step": 1, "time/sample_s": 2.5}]
-    assert read_steps(tmp_path) == [
-        {"step": 1, "accuracy/all": 0.5, "reward/mean": 1.0, "time/sample_s": 2.5}
-    ]
+    timed = {"time/sample_s": 2.5, "ledger/attempts": 7.0}
+    counted = {"accuracy/all": 0.5, "reward/mean": 1.0}
+    log.step(1, {**timed, **counted})
+    assert (tmp_path / METRICS).read_text() == json.dumps({"step": 1, **counted}) + "\n"
+    assert list(JsonLines(tmp_path / TIMINGS).rows()) == [{"step": 1, **timed}]
+    assert read_steps(tmp_path) == [{"step": 1, **counted, **timed}]
 
 
 def test_two_runs_that_differ_in_seconds_alone_log_the_same_bytes(tmp_path: Path) -> None:
@@ -130,18 +128,15 @@ def test_what_was_written_of_later_steps_is_cut(tmp_path: Path) -> None:
     assert [row["reward/mean"] for row in read_steps(tmp_path)] == [1.0, 2.0, 9.0]
 
 
-def test_lines_that_are_kept_keep_their_bytes(tmp_path: Path) -> None:
+def test_lines_that_are_kept_keep_their_bytes_and_no_files_are_made(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
+    log.cut_after(5)
+    assert list(tmp_path.iterdir()) == []
     log.groups(1, [group(1.0)])
     log.step(1, {"reward/mean": 1 / 3})
     before = [(tmp_path / name).read_bytes() for name in (METRICS, ROLLOUTS)]
     log.cut_after(1)
     assert [(tmp_path / name).read_bytes() for name in (METRICS, ROLLOUTS)] == before
-
-
-def test_cutting_an_empty_run_makes_no_files(tmp_path: Path) -> None:
-    RunLog(tmp_path).cut_after(5)
-    assert [entry.name for entry in tmp_path.iterdir()] == []
 
 
 def test_configuration_and_facts_are_readable_again(tmp_path: Path) -> None:
@@ -189,10 +184,3 @@ def test_a_broken_ledger_is_one_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "ledger.json").write_text(text)
     with pytest.raises(DataError, match=r"ledger\.json: "):
         RunLog(tmp_path).ledger()
-
-
-def test_what_depends_on_retries_stays_out_of_the_metrics(tmp_path: Path) -> None:
-    log = RunLog(tmp_path)
-    log.step(1, {"accuracy/all": 0.5, "ledger/attempts": 7.0, "time/step_s": 1.0})
-    assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1, "accuracy/all": 0.5}\n'
-    assert read_steps(tmp_path)[0]["ledger/attempts"] == 7.0

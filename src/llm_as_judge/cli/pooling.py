@@ -111,7 +111,7 @@ async def _fill(
                 ways,
                 draws,
                 everything=everything,
-                on_draw=lambda _: view.did(),
+                on_draw=view.did,
                 on_skipped=skipped,
             )
             try:

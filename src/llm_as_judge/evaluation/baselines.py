@@ -88,15 +88,21 @@ def program_files(folder: Path) -> dict[Domain, Path]:
 
 
 def program_of(path: Path, domain: Domain, options: ProgramOptions) -> str:
-    """The text of a program that passes the check.
+    """The text of a program that passes the check: one with findings would score 0 and look like a weak one.
 
     Raises:
         DataError: it cannot be read.
         ConfigError: its first finding, with the line.
     """
     text = text_of_file(path)
-    _check(path, domain, text, options)
-    return text
+    program = options.parse(text, domain)
+    if program.runnable:
+        return text
+    finding = program.diagnostics[0]
+    at = f"{path}:{finding.line}" if finding.line else str(path)
+    raise ConfigError(
+        f"{at}: {finding.code} {finding.message} ({finding.hint}); run: llm-as-judge check {path} --domain {domain}"
+    )
 
 
 def _written(label: str, files: Mapping[Domain, Path], options: ProgramOptions) -> ProgramSystem:
@@ -104,18 +110,6 @@ def _written(label: str, files: Mapping[Domain, Path], options: ProgramOptions) 
     contents = "\0".join(f"{domain}\0{text}" for domain, text in sorted(chosen.items()))
     samplers = {domain: FixedProgram(text) for domain, text in chosen.items()}
     return ProgramSystem(label, samplers, contents)
-
-
-def _check(path: Path, domain: Domain, text: str, options: ProgramOptions) -> None:
-    """A program with findings would score 0 and look like a weak one: it is refused instead."""
-    program = options.parse(text, domain)
-    if program.runnable:
-        return
-    finding = program.diagnostics[0]
-    at = f"{path}:{finding.line}" if finding.line else str(path)
-    raise ConfigError(
-        f"{at}: {finding.code} {finding.message} ({finding.hint}); run: llm-as-judge check {path} --domain {domain}"
-    )
 
 
 WAYS = ("direct", "cot", "program_of_thought")
@@ -151,9 +145,7 @@ def _baselines_named(name: str, options: ProgramOptions) -> Iterator[BankProgram
             continue
         if executor:
             text = _asking(text, executor)
-        way = bank_program(domain, text, name, "shipped", options)
-        assert way is not None, "program_of has checked it"
-        yield way
+        yield bank_program(domain, text, name, "shipped", options)
 
 
 def _asking(text: str, executor: str) -> str:

@@ -23,23 +23,16 @@ from llm_as_judge.config import Config
 from llm_as_judge.data.mix import named_rng, schedule
 from llm_as_judge.data.selection import RowOptions, evaluated_problems, problem_file
 from llm_as_judge.errors import NotRecordedError
-from llm_as_judge.evaluation.program_runs import Wanted, bank_record, key_of, run_program
+from llm_as_judge.evaluation.program_runs import Wanted, all_runs, key_of, run_program
 from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.llm.estimate import BYTES_PER_TOKEN, Estimate, Means
 from llm_as_judge.llm.gathered import neighbors
 from llm_as_judge.rollout.environment import WorkflowEnvironment
 from llm_as_judge.rollout.line import grader_failed
-from llm_as_judge.runs.record import RunKey, RunRecord
+from llm_as_judge.runs.record import RunKey
 from llm_as_judge.runs.runner import Keep, at_most, fill
 from llm_as_judge.runs.table import Bank, BankProgram
-from llm_as_judge.types import (
-    ChatModel,
-    ChatReply,
-    ChatRequest,
-    Domain,
-    Problem,
-    Rollout,
-)
+from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Domain, Problem
 
 FIRST_REPLIES = 4
 """Of a problem: where so many share a verdict, it gets no more draws."""
@@ -86,23 +79,13 @@ def filled_estimate(
     config: Config, problems: Sequence[Problem], ways: Ways, draws: int, bank: Bank
 ) -> Estimate:
     """What the missing draws will ask, if no problem ends early."""
-    missing = sum(
-        not bank.holds(key_of(way, problem, draw))
-        for problem in problems
-        for way in ways[problem.domain]
-        for draw in range(draws)
-    )
+    programs = [way for of_domain in ways.values() for way in of_domain]
+    missing = sum(not bank.holds(key_of(*run)) for run in all_runs(programs, problems, draws))
     lengths = [longest_statement(config, problem) for problem in problems]
     prompt = sum(lengths) / max(1, len(lengths)) / BYTES_PER_TOKEN + _INSTRUCTION_TOKENS
     return estimate_of(
         config, missing, problems, Means(1.0, prompt, config.executor.max_tokens / 2)
     )
-
-
-def _is_mixed(runs: Sequence[RunRecord]) -> bool:
-    """Whether some graded runs are right and some wrong."""
-    right = [run.right for run in runs if run.right is not None]
-    return bool(right) and 0 < fmean(right) < 1
 
 
 @dataclass(slots=True)
@@ -140,7 +123,7 @@ class Filling:
         draws: int,
         *,
         everything: bool = False,
-        on_draw: Callable[[Rollout], None] = lambda _: None,
+        on_draw: Callable[[], None] = lambda: None,
         on_skipped: Callable[[int], None] = lambda _: None,
     ) -> None:
         # draw k is draw k: filling asks for those that a round would come back from
@@ -174,15 +157,16 @@ class Filling:
         if len(seen) < len(wanted):
             return  # some failed by our fault, or are not recorded: the same again begins with them
         every = self._wanted(problem, self._draws)
-        if self._everything or _is_mixed(seen):
+        graded = [run.right for run in seen if run.right is not None]
+        if self._everything or (graded and 0 < fmean(graded) < 1):
             await fill(self._bank, every, self._run)
         elif left := sum(not self._bank.holds(key) for key in every):
             self.asked.agreed += 1
             self._on_skipped(left)
 
     def _wanted(self, problem: Problem, draws: int) -> dict[RunKey, Wanted]:
-        runs = [(way, problem, n) for way in self._ways[problem.domain] for n in range(draws)]
-        return {key_of(*run): run for run in runs}
+        ways = self._ways[problem.domain]
+        return {key_of(*run): run for run in all_runs(ways, [problem], draws)}
 
     async def _run(self, missing: Mapping[RunKey, Wanted], keep: Keep) -> None:
         """Draws that follow each other. The first asks for the others' first requests with its own: they
@@ -208,7 +192,7 @@ class Filling:
     async def _draw(self, env: WorkflowEnvironment, run: Wanted, keep: Keep) -> None:
         way, problem, number = run
         try:
-            ended = await run_program(env, way, problem, number)
+            ended, record = await run_program(env, way, problem, number, self._hashes)
         except NotRecordedError:
             self.asked.not_recorded += 1
             self._on_skipped(1)
@@ -217,10 +201,10 @@ class Filling:
             self.asked.first_failure = self.asked.first_failure or ended.failure.message
             self.asked.ungradable += grader_failed(ended)
             self.asked.failed += not grader_failed(ended)
-        if ended.verdict is not None:
-            keep(await bank_record(env, way, problem, ended, self._hashes))
+        if record is not None:
+            keep(record)
             self.asked.draws += 1
-        self._on_draw(ended)
+        self._on_draw()
 
 
 class FirstTogether:

@@ -59,37 +59,34 @@ def conditions(config: Config) -> dict[str, Any]:
 
 
 async def run_program(
-    env: WorkflowEnvironment, program: BankProgram, problem: Problem, draw: int
-) -> Rollout:
-    """One run, as training and evaluation make it, from a draw of the executor's on. Where a grader
-    raises, it would raise again: the answer stays open, and ``failure`` says why."""
-    later = Billed(dataclasses.replace(env, offset=env.offset + draw), problem, draw)
-    completion = Completion((), (), (), program.text, "stop")
-    ended = await rollout(later, problem, written(later, problem, draw, completion))
-    if grader_failed(ended):
-        return dataclasses.replace(ended, verdict=Verdict(None, "grader", FAILED))
-    return ended
-
-
-async def bank_record(
     env: WorkflowEnvironment,
     program: BankProgram,
     problem: Problem,
-    ended: Rollout,
+    draw: int,
     hashes: AnswerHashes,
-) -> RunRecord:
-    """What a bank keeps of a run.
+) -> tuple[Rollout, RunRecord | None]:
+    """One run, as training and evaluation make it, from a draw of the executor's on, and what a bank keeps
+    of it; nothing where it failed by our fault.
+
+    Where a grader raises, it would raise again: the answer stays open, and ``failure`` says why.
 
     Args:
         hashes: those of the bank.
     Raises:
         SandboxError: the sandbox broke on the visible tests.
     """
+    later = Billed(dataclasses.replace(env, offset=env.offset + draw), problem, draw)
+    completion = Completion((), (), (), program.text, "stop")
+    ended = await rollout(later, problem, written(later, problem, draw, completion))
+    if grader_failed(ended):
+        ended = dataclasses.replace(ended, verdict=Verdict(None, "grader", FAILED))
+    if ended.verdict is None:
+        return ended, None
     execution = ended.execution
-    given = execution is not None and execution.status == "ok"
-    answer = hashes.of(problem, execution.answer) if execution and given else ""
-    passed = await _passes_visible(env, problem, execution.answer if execution and given else "")
-    return RunRecord.of(program.key, ended, GRADING_VERSION, answer, passed, whole=False)
+    answer = execution.answer if execution is not None and execution.status == "ok" else None
+    passed = await _passes_visible(env, problem, answer or "")
+    hashed = hashes.of(problem, answer) if answer is not None else ""
+    return ended, RunRecord.of(program.key, ended, GRADING_VERSION, hashed, passed, whole=False)
 
 
 async def _passes_visible(env: WorkflowEnvironment, problem: Problem, answer: str) -> bool | None:
@@ -113,11 +110,11 @@ def program_runner(bench: Workbench, bank: Bank) -> RunProgram:
     environment, hashes = bench.environment(), AnswerHashes(bank.folder)
 
     async def run(program: BankProgram, problem: Problem, draw: int) -> RunRecord:
-        ended = await run_program(environment, program, problem, draw)
-        if ended.verdict is None:
+        ended, record = await run_program(environment, program, problem, draw, hashes)
+        if record is None:
             assert ended.failure is not None
             raise EndpointError(ended.failure.message)
-        return await bank_record(environment, program, problem, ended, hashes)
+        return record
 
     return run
 
@@ -217,7 +214,8 @@ def by_turns(problems: Mapping[Domain, Sequence[Problem]]) -> list[Problem]:
 
 def bank_program(
     domain: Domain, text: str, name: str, origin: str, options: ProgramOptions
-) -> BankProgram | None:
-    """A text as a program of the bank; None if it cannot run."""
+) -> BankProgram:
+    """A text that passes the check as a program of the bank."""
     program = options.parse(text, domain)
-    return BankProgram(domain, program.hash, name, origin, text) if program.runnable else None
+    assert program.runnable, "whoever reads or draws programs checks them"
+    return BankProgram(domain, program.hash, name, origin, text)

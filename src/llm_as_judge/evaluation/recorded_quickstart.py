@@ -38,15 +38,8 @@ class Recorded:
     pairs: tuple[tuple[Problem, Rollout], ...]
 
 
-def recorded_row(system: str, seed: int, rollout: Rollout) -> dict[str, Any]:
-    """A line of the file: without the tokens of the prompt and with no verdict."""
-    bare = replace(rollout.completion, prompt_ids=(), token_ids=(), logprobs=())
-    kept = replace(rollout, completion=bare, verdict=None)
-    return {"system": system, "seed": seed, "rollout": to_json(kept)}
-
-
 def read_recorded(path: Path) -> list[Recorded]:
-    """The systems of a file that :func:`recorded_row` made the lines of.
+    """The systems of a file that :func:`recorded_of` made the lines of.
 
     Raises:
         DataError: a line is not one, or a row is not of this version's task.
@@ -115,6 +108,10 @@ def _plan(one: Recorded) -> Plan:
 
 
 def recorded_of(record: EvaluationRecord, system: str) -> list[dict[str, Any]]:
-    """The lines of a system from the record of its evaluation."""
-    rollouts = [rollout for group in record.groups() for rollout in group.rollouts]
-    return [recorded_row(system, record.plan.seed, rollout) for rollout in rollouts]
+    """The lines of a system from the record of its evaluation: without the tokens of prompts and with no verdict."""
+    lines = []
+    for rollout in (rollout for group in record.groups() for rollout in group.rollouts):
+        bare = replace(rollout.completion, prompt_ids=(), token_ids=(), logprobs=())
+        kept = replace(rollout, completion=bare, verdict=None)
+        lines.append({"system": system, "seed": record.plan.seed, "rollout": to_json(kept)})
+    return lines

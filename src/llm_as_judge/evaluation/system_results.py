@@ -17,14 +17,12 @@ from llm_as_judge.evaluation.conditions import (
     conditions_of,
     differing,
 )
-from llm_as_judge.evaluation.layout import read_full, run_folder
+from llm_as_judge.evaluation.layout import RESULTS_SUFFIX, heading, read_full, run_folder
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.grading.version import GRADING_VERSION, older_verdicts
 from llm_as_judge.runs.record import OLDER
 from llm_as_judge.runs.results import FullResults, ProblemRow
 from llm_as_judge.runs.table import RUNS
-
-_SUFFIX = "_results.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +182,17 @@ def read_trainings(name: str, paths: Sequence[Path]) -> tuple[SystemResults, lis
         )
     found = [(one, read_full(path)) for one, path in zip(names, paths, strict=True)]
     _require_one_version(found, paths)
-    apart = differing({one: _alike_in_trainings(results) for one, results in found})
+    alike = {
+        one: {
+            **conditions_of(results),
+            "budget": results.budget,
+            "draws": results.draws,
+            "samples": results.samples,
+            "problems": len(results.problems),
+        }
+        for one, results in found
+    }
+    apart = differing(alike)
     if apart:
         raise DataError(f"{apart[0]}; seeds of one training are evaluated alike")
     adapters: dict[str, str] = {}
@@ -200,30 +208,20 @@ def read_trainings(name: str, paths: Sequence[Path]) -> tuple[SystemResults, lis
     return _system(name, found), each
 
 
-def _alike_in_trainings(results: FullResults) -> Conditions:
-    return {
-        **conditions_of(results),
-        "budget": results.budget,
-        "draws": results.draws,
-        "samples": results.samples,
-        "problems": len(results.problems),
-    }
-
-
 def _names(paths: Sequence[Path]) -> list[str]:
     """``NAME`` of NAME_results.json or NAME/HASH; where that is not enough, with its folder."""
     runs = [run_folder(path) for path in paths]
     for place, times in Counter(run.resolve() for run in runs).items():
         if times > 1:
             raise DataError(f"{place}: given {times} times; name each evaluation once")
-    files = [path.name.endswith(_SUFFIX) for path in paths]
+    files = [path.name.endswith(RESULTS_SUFFIX) for path in paths]
     forms = (
         [
-            path.name.removesuffix(_SUFFIX) if file else run.resolve().parent.name
+            heading(path) if file else run.resolve().parent.name
             for path, run, file in zip(paths, runs, files, strict=True)
         ],
         [
-            f"{path.resolve().parent.name}/{path.name.removesuffix(_SUFFIX)}"
+            f"{path.resolve().parent.name}/{heading(path)}"
             if file
             else "/".join(run.resolve().parts[-2:])
             for path, run, file in zip(paths, runs, files, strict=True)
@@ -287,7 +285,10 @@ def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResult
         datasets={row.id: row.dataset for row in rows},
         domains={row.id: row.domain for row in rows},
         contents={row.id: row.content for row in rows if row.content is not None},
-        right={id_: _mean_right(values) for id_, values in right.items()},
+        right={
+            id_: Right(fmean(one.right for one in seeds), fmean(one.open for one in seeds))
+            for id_, seeds in right.items()
+        },
         verdicts={id_: tuple(values) for id_, values in verdicts.items()},
         mix={id_: of_mix for id_, each in mix.items() if (of_mix := right_of(each)) is not None},
         open={name: count for name, count in left.most_common() if count},
@@ -313,10 +314,6 @@ def _of_sets(rows: Sequence[ProblemRow]) -> list[ProblemRow]:
 def _accuracy_of(results: FullResults) -> Accuracy | None:
     rows = _of_sets(results.problems) or results.problems
     return accuracy([one for row in rows if (one := right_of(_runs(row))) is not None])
-
-
-def _mean_right(seeds: Sequence[Right]) -> Right:
-    return Right(fmean(one.right for one in seeds), fmean(one.open for one in seeds))
 
 
 def _runs(row: ProblemRow) -> list[bool | None]:

@@ -235,11 +235,11 @@ def _what(problem: Problem, scope: str) -> str:
     return problem.domain if scope == DOMAIN else problem.dataset
 
 
-def _score(outcomes: Mapping[str, Outcome]) -> Score:
-    found = accuracy([one.verdict for one in outcomes.values()])
+def _score(outcomes: Sequence[Outcome]) -> Score:
+    found = accuracy([one.verdict for one in outcomes])
     if found is None:
         return Score(float("nan"), float("nan"), 0.0, 1.0, float("nan"), 0)
-    cost = fmean(one.cost for one in outcomes.values())
+    cost = fmean(one.cost for one in outcomes)
     return Score(found.value, found.most, found.low, found.high, cost, found.problems)
 
 
@@ -249,27 +249,13 @@ def _as_choices(
     in_sample: Mapping[tuple[str, Budget], Mapping[str, Outcome]],
     cross_validated: Mapping[tuple[str, Budget], Mapping[str, Outcome]],
 ) -> list[Choice]:
-    everywhere = {p.id: p for table in tables.values() for p in table.problems}
+    problems = [problem for table in tables.values() for problem in table.problems]
     found = []
     for (scope, of, budget), program in chosen.items():
-
-        def part(outcomes: Mapping[str, Outcome], scope: str = scope, of: str = of) -> Score:
-            return _score(
-                {
-                    id_: found
-                    for id_, found in outcomes.items()
-                    if _what(everywhere[id_], scope) == of
-                }
-            )
-
-        found.append(
-            Choice(
-                scope,
-                of,
-                budget,
-                program,
-                part(in_sample[scope, budget]),
-                part(cross_validated[scope, budget]),
-            )
-        )
+        ids = {problem.id for problem in problems if _what(problem, scope) == of}
+        scores = [
+            _score([one for id_, one in outcomes[scope, budget].items() if id_ in ids])
+            for outcomes in (in_sample, cross_validated)
+        ]
+        found.append(Choice(scope, of, budget, program, *scores))
     return found

@@ -105,16 +105,18 @@ def values_of(table: Table, price: float) -> Array:
 
 def mean_of_draws(values_JPD: Array) -> Array:
     """(J, P), over the draws that are there; NaN where none is."""
-    there = ~np.isnan(values_JPD)
-    sums, counts = np.where(there, values_JPD, 0.0).sum(axis=2), there.sum(axis=2)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    return _mean_of_last(values_JPD, np.nan)
 
 
 def mean_of_problems(values_JP: Array) -> Array:
     """(J,), over the problems that are there; -inf where none is."""
-    there = ~np.isnan(values_JP)
-    sums, counts = np.where(there, values_JP, 0.0).sum(axis=1), there.sum(axis=1)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)
+    return _mean_of_last(values_JP, -np.inf)
+
+
+def _mean_of_last(values: Array, empty: float) -> Array:
+    there = ~np.isnan(values)
+    sums, counts = np.where(there, values, 0.0).sum(axis=-1), there.sum(axis=-1)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), empty)
 
 
 def _best(

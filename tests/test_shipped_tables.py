@@ -195,6 +195,20 @@ def gain(table: int, against: str) -> str:
     return cell(table, against, "mean of the seeds, points")
 
 
+def test_seed_1_of_the_form_is_what_the_page_says(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.chdir(ROOT)
+    held = "examples/adaptive/held_out_form"
+    words = ["llm-as-judge", "compare", *expanded(f"{held}/{{form_drawn_s1,grpo_drawn_s1}}/*")]
+    run([*words, "--against", "form_drawn_s1", "--markdown"], monkeypatch)
+    (row,) = re.findall(r"\| grpo_drawn_s1 \| 415 \| (.*)", capsys.readouterr().out)
+    difference, p = row.split(" | ")[0], row.split(" | ")[2]
+    said = f"gained {difference.replace(' [', ' points [').lstrip('+')} to its own start (p = {p.lstrip('0')})"
+    assert said in PAGE.read_text()
+
+
 def test_the_figures_of_the_readme_are_those_of_the_tables() -> None:
     """Which :func:`test_each_table_of_the_page_is_what_its_command_makes_of_the_shipped_figures` makes again."""
     fixed, middle, low, grpo = 0, 1, 2, 3
@@ -203,7 +217,12 @@ def test_the_figures_of_the_readme_are_those_of_the_tables() -> None:
         shares = ", ".join(share(fixed, system) for system in systems)
         return f"| {shares} | {', '.join(f'{cost(fixed, system):.1f}' for system in systems)} |"
 
+    _, form = TABLES[4]
+    (shown,) = (row for row in form if row.startswith("| grpo_drawn | 415 |"))
+    seed_0 = shown.split("|")[3].split()[0].lstrip("+")
+    (seed_1,) = re.findall(r"\*\*Seed 1\*\* .* gained ([\d.]+) points", PAGE.read_text())
     wanted = (
+        f"it adds {seed_0} and {seed_1} points (two seeds)",
         f"| chain of thought | {share(fixed, 'cot')} | 1 |",
         f"| vote of three, four, five {figures(*(f'vote_of_{count}' for count in (3, 4, 5)))}",
         f"found {figures('searched_wide')}",

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.data.custom import custom
+from llm_as_judge.data.custom import FIELDS, custom
 from llm_as_judge.data.process import process
-from llm_as_judge.data.remarks import FIELDS, RowRemarks, unused_columns
+from llm_as_judge.data.remarks import RowRemarks, unused_columns
 from llm_as_judge.data.rows import RawRow
 
 

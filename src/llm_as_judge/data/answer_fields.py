@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from collections.abc import Mapping, Sequence
@@ -37,7 +38,9 @@ def require_fitting(spec: AnswerSpec, domain: Domain, answers: Sequence[str]) ->
     if domain == "code" and spec.grader not in (None, "tests"):
         raise RowError(f"'grader' is {spec.grader!r}; a code row is graded by its tests")
     if domain != "code" and spec.grader == "tests":
-        raise RowError(f"'grader' is 'tests', which a {domain} row has not; wanted {_GRADERS}")
+        raise RowError(
+            f"'grader' is 'tests', which a {domain} row has not; wanted exact, typed or judge"
+        )
     if spec.contradiction:
         raise RowError(spec.contradiction)
     if domain == "code" and (spec.tolerance is not None or spec.unit):
@@ -48,9 +51,6 @@ def require_fitting(spec: AnswerSpec, domain: Domain, answers: Sequence[str]) ->
             raise RowError(
                 f"'tolerance' is {spec.tolerance:g}, but 'answer' {answer!r} has no digit; leave it out"
             )
-
-
-_GRADERS = "exact, typed or judge"
 
 
 def _name(record: Mapping[str, Any], field: str, names: Sequence[Any]) -> Any:
@@ -69,12 +69,10 @@ def _tolerance(found: Any) -> float | None:
     """Tables of texts hold it as text, or an empty one."""
     if found is None or found == "":
         return None
-    try:
-        if not isinstance(found, bool) and isinstance(found, (int, float, str)):
+    if not isinstance(found, bool) and isinstance(found, (int, float, str)):
+        with contextlib.suppress(ValueError, OverflowError):
             return float(found)
-    except (ValueError, OverflowError):
-        pass
-    shown = quoted(str(found) if isinstance(found, str) else repr(found), 40)
+    shown = quoted(found if isinstance(found, str) else repr(found), 40)
     raise RowError(f"'tolerance' is {shown}, wanted a number from 0 on")
 
 
@@ -93,9 +91,10 @@ def read_aliases(record: Mapping[str, Any]) -> tuple[str, ...]:
     """
     found = record.get("aliases") or []
     given = texts([found] if isinstance(found, str) else found, "aliases")
-    if not all(one.strip() for one in given):
+    aliases = tuple(one.strip() for one in given)
+    if not all(aliases):
         raise RowError("'aliases' holds an empty text; leave it out")
-    return tuple(one.strip() for one in given)
+    return aliases
 
 
 def read_options(record: Mapping[str, Any]) -> tuple[str, ...]:

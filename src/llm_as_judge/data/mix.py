@@ -91,8 +91,7 @@ def _two_levels(
     for name, domain in domains.items():
         members.setdefault(domain, []).append(name)
     inner = {d: schedule(dict.fromkeys(names, 1)) for d, names in members.items()}
-    for chosen in schedule({d: shares[d] for d in members}):
-        domain = next(d for d in members if d == chosen)
+    for domain in schedule({d: shares[d] for d in members}):
         yield domain, next(inner[domain])
 
 
@@ -199,32 +198,11 @@ class StratifiedSampler:
 
     def state_dict(self) -> dict[str, Json]:
         """What a checkpoint keeps; JSON."""
-        return {
-            "seed": self.seed,
-            "name": self.name,
-            "drawn": self._drawn,
-            "rows": self._fingerprint,
-        }
+        made = {"seed": self.seed, "name": self.name}
+        return {**made, "drawn": self._drawn, "rows": self._fingerprint}
 
     def load_state_dict(self, state: Mapping[str, Json]) -> None:
         """Go on where ``state`` was taken.
-
-        Raises:
-            DataError: it belongs to other rows, another seed or another split.
-        """
-        drawn = self._check_state(state)
-        if "rates" in state:
-            raise DataError(
-                "sampler state: of a run that drew the problems of a bank, which none does any more; "
-                "start a new run"
-            )
-        self._start()
-        for _ in range(drawn):
-            next(self._sequence)
-        self._drawn = drawn
-
-    def _check_state(self, state: Mapping[str, Json]) -> int:
-        """How many problems were drawn.
 
         Raises:
             DataError: it belongs to other rows, another seed or another split.
@@ -239,4 +217,12 @@ class StratifiedSampler:
         drawn = state.get("drawn")
         if not isinstance(drawn, int) or isinstance(drawn, bool) or drawn < 0:
             raise DataError(f"sampler state: 'drawn' is {drawn!r}, wanted a number of draws")
-        return drawn
+        if "rates" in state:
+            raise DataError(
+                "sampler state: of a run that drew the problems of a bank, which none does any more; "
+                "start a new run"
+            )
+        self._start()
+        for _ in range(drawn):
+            next(self._sequence)
+        self._drawn = drawn

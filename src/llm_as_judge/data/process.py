@@ -12,7 +12,6 @@ appear when everything has succeeded. The same seed gives the same bytes.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import shutil
 import tempfile
@@ -264,7 +263,6 @@ def _write_mix(
     progress: Progress,
 ) -> MixReport:
     by_set: Counter[str] = Counter()
-    digest = hashlib.sha256()
     unique = {name: bytearray(len(found)) for name, found in offsets.items()}
     with contextlib.ExitStack() as opened, target.open("wb", buffering=1 << 20) as stream:
         lines = {
@@ -273,7 +271,6 @@ def _write_mix(
         for done, (name, row) in enumerate(order, start=1):
             line = lines[name][row]
             stream.write(line)
-            digest.update(line)
             by_set[name] += 1
             unique[name][row] = 1
             if done % 8192 == 0:
@@ -289,7 +286,7 @@ def _write_mix(
         unique=sum(sum(flags) for flags in unique.values()),
         by_domain=dict(by_domain),
         by_set=dict(by_set),
-        sha256=digest.hexdigest(),
+        sha256=file_sha256(target),
     )
 
 
@@ -311,15 +308,11 @@ def _write_indexes(work: Path, report: ProcessReport) -> None:
             "sha256": file_sha256(path),
         }
     _write_json(work / "test" / "test_index.json", index)
-    slim = replace(
-        report, sets=tuple(replace(s, files=_names(s.files), remarks=()) for s in report.sets)
-    )
-    _write_json(work / "mixed" / "info.json", to_json(slim))
-
-
-def _names(files: Sequence[str]) -> tuple[str, ...]:
-    """Folder and file name only: the same data give the same bytes wherever they lie."""
-    return tuple("/".join(Path(file).parts[-2:]) for file in files)
+    sets = []
+    for part in report.sets:  # folder and file name only: equal bytes wherever the data lie
+        names = tuple("/".join(Path(file).parts[-2:]) for file in part.files)
+        sets.append(replace(part, files=names, remarks=()))
+    _write_json(work / "mixed" / "info.json", to_json(replace(report, sets=tuple(sets))))
 
 
 def _write_json(path: Path, value: Json) -> None:
@@ -328,8 +321,7 @@ def _write_json(path: Path, value: Json) -> None:
 
 def _publish(work: Path, data_dir: Path, files: Sequence[str]) -> None:
     """Move the finished files into place; remove what an earlier run wrote and this one did not."""
-    info = data_dir / "mixed" / "info.json"
-    earlier = _earlier_files(info)
+    earlier = _earlier_files(data_dir / "mixed" / "info.json")
     for folder, members in groupby(files, key=lambda name: name.partition("/")[0]):
         (data_dir / folder).mkdir(exist_ok=True)
         for name in members:
@@ -356,8 +348,7 @@ def sets_there(data_dir: Path) -> set[str]:
 
 
 def plugins_of_rows(path: Path) -> dict[str, str]:
-    """Set -> module of the plugin that made its problems, as ``process`` left it beside ``path``, one
-    of its files; empty where it left nothing."""
+    """Set -> module of the plugin that made its problems, as ``process`` left it beside its file ``path``."""
     try:
         info = read_json(path.parent.parent / "mixed" / "info.json")
         return {part["dataset"]: part["plugin"] for part in info["sets"] if part.get("plugin")}

@@ -71,20 +71,17 @@ class _Half:
 
 def quickstart_problems(seed: int, split: Split) -> list[Problem]:
     """The rows of one split; the same seed gives the same rows, and no two of them are equal."""
-    found: list[Problem] = []
-    asked: set[str] = set()
-    if split == "val":  # made of the same half as the training rows: none of these may come again
-        asked |= {problem.statement() for problem in quickstart_problems(seed, "train")}
+    found: dict[str, Problem] = {}
+    # made of the same half as the training rows: none of these may come again
+    others = quickstart_problems(seed, "train") if split == "val" else []
+    asked = {problem.statement() for problem in others}
     for kind, make in KINDS.items():
-        half = _half(seed, split, kind)
-        number = 0
-        while number < SIZES[kind][split]:
+        half, before = _half(seed, split, kind), len(found)
+        while (number := len(found) - before) < SIZES[kind][split]:
             problem = make(f"{kind}/{split}/{number}", half)
             if problem.statement() not in asked:
-                asked.add(problem.statement())
-                found.append(problem)
-                number += 1
-    return found
+                found.setdefault(problem.statement(), problem)
+    return list(found.values())
 
 
 def write_quickstart(data_dir: Path, seed: int) -> None:
@@ -127,10 +124,8 @@ def _arithmetic(id_: str, half: _Half) -> Problem:
 
 
 def _puzzles(id_: str, half: _Half) -> Problem:
-    thing, (color, other) = (
-        half.rng.choice(half.words.things),
-        half.rng.sample(half.words.colors, 2),
-    )
+    thing = half.rng.choice(half.words.things)
+    color, other = half.rng.sample(half.words.colors, 2)
     some, more, price = half.several(11, 60, 3)
     weight = half.number(110, _LONGEST)
     question = (
@@ -152,56 +147,45 @@ def _lookups(id_: str, half: _Half) -> Problem:
     return Problem(id_, "lookups", "qa", question, (towns[wanted],), context=passage)
 
 
-@dataclass(frozen=True, slots=True)
-class _Function:
-    name: str
-    does: str
-    """With a place for a number."""
-    solution: Callable[[list[int], int], object]
-
-
-_FUNCTIONS = (
-    _Function(
+_FUNCTIONS: tuple[tuple[str, str, Callable[[list[int], int], object]], ...] = (
+    (
         "sum_above",
         "returns the sum of the numbers of a list that are greater than {k}",
         lambda numbers, k: sum(n for n in numbers if n > k),
     ),
-    _Function(
+    (
         "count_multiples",
         "counts the numbers of a list that can be divided by {k} without a rest",
         lambda numbers, k: sum(n % k == 0 for n in numbers),
     ),
-    _Function(
+    (
         "shifted",
         "returns a new list with {k} added to every number of a list",
         lambda numbers, k: [n + k for n in numbers],
     ),
-    _Function(
+    (
         "limited",
         "returns a new list in which every number of a list above {k} is replaced by {k}",
         lambda numbers, k: [min(n, k) for n in numbers],
     ),
 )
+"""(name, what it does, the solution)."""
 
 
 def _functions(id_: str, half: _Half) -> Problem:
-    function, k = half.rng.choice(_FUNCTIONS), half.number(2, 30)
+    (name, does, solution), k = half.rng.choice(_FUNCTIONS), half.number(2, 30)
     tests = []
     for _ in range(3):
         numbers = [half.rng.randrange(60) for _ in range(5)] + [k]
         half.rng.shuffle(numbers)
-        result = function.solution(numbers, k)
-        tests.append(f"assert {function.name}({numbers}) == {result}")
+        tests.append(f"assert {name}({numbers}) == {solution(numbers, k)}")
     question = (
-        f"Write a Python function {function.name}(numbers) that {function.does.format(k=k)}. "
+        f"Write a Python function {name}(numbers) that {does.format(k=k)}. "
         f"It must pass, for example: {tests[0]}"
     )
     return Problem(
-        id_,
-        "functions",
-        "code",
-        question,
-        entry_point=function.name,
+        *(id_, "functions", "code", question),
+        entry_point=name,
         visible_tests=(tests[0],),
         hidden_tests=tuple(tests),
     )

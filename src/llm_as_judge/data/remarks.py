@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from llm_as_judge.data.answer_fields import ANSWER_FIELDS
+from llm_as_judge.data.custom import FIELDS
 from llm_as_judge.data.golds import Marker, markers_of
 from llm_as_judge.data.rows import RawRow
 from llm_as_judge.quoting import quoted
-from llm_as_judge.types import Domain, Problem
+from llm_as_judge.types import Problem
 
 _SHOWN = 3
-_COMMON = ("problem", "answer", "type", "context", "id", "kind", "grader")
-_CODE = ("entry_point", "setup_code", "visible_tests", "solution")
-FIELDS: Mapping[Domain, frozenset[str]] = {
-    "math": frozenset([*_COMMON, "options", *ANSWER_FIELDS]),
-    "qa": frozenset([*_COMMON, "options", *ANSWER_FIELDS]),
-    "code": frozenset([*_COMMON, *_CODE]),
-}
-"""What is read of a row of one's own."""
+_READ: Mapping[Marker, str] = {"####": "what follows ####", "\\boxed": "the last \\boxed{}"}
 
 
 @dataclass(slots=True)
@@ -37,6 +31,8 @@ class _Found:
             self.told.append(said)
 
     def line(self, one: str, many: str) -> str:
+        if not self.count:
+            return ""
         more = f", and {self.count - _SHOWN} more" if self.count > _SHOWN else ""
         head = f"1 {one}" if self.count == 1 else f"{self.count} {many}"
         return f"{head}: {'; '.join(self.told)}{more}"
@@ -80,23 +76,15 @@ class RowRemarks:
 
     def lines(self) -> tuple[str, ...]:
         """One line for each kind of remark."""
-        read: dict[Marker, str] = {"####": "what follows ####", "\\boxed": "the last \\boxed{}"}
+        one, many = "answer is a whole solution", "answers are whole solutions"
         lines = [
-            found.line(
-                f"answer is a whole solution, of which {read[marker]} is read",
-                f"answers are whole solutions, of which {read[marker]} is read",
-            )
+            found.line(*(f"{what}, of which {_READ[marker]} is read" for what in (one, many)))
             for marker, found in self._solutions.items()
         ]
-        if self._copies.count:
-            lines.append(self._copies.line("row is a copy", "rows are copies"))
-        if self._contradictions.count:
-            lines.append(
-                self._contradictions.line(
-                    "row contradicts an earlier one", "rows contradict an earlier one"
-                )
-            )
-        return tuple(lines)
+        one, many = "row contradicts an earlier one", "rows contradict an earlier one"
+        lines.append(self._copies.line("row is a copy", "rows are copies"))
+        lines.append(self._contradictions.line(one, many))
+        return tuple(filter(None, lines))
 
 
 def _asked(problem: Problem) -> bytes:
@@ -109,15 +97,15 @@ def _asked(problem: Problem) -> bytes:
 
 def _agree(golds: Iterable[str], others: Iterable[str]) -> bool:
     mine, theirs = {*map(_value, golds)}, {*map(_value, others)}
-    return mine == theirs or not mine.isdisjoint(theirs)
+    return mine == theirs or bool(mine & theirs)
 
 
 def _value(gold: str) -> str | float:
     """A number however it is written, "12" and "12.0"; any other text by its words."""
-    try:
-        return float(gold) if any(map(str.isdigit, gold)) else " ".join(gold.split()).casefold()
-    except ValueError:
-        return " ".join(gold.split()).casefold()
+    if any(map(str.isdigit, gold)):
+        with contextlib.suppress(ValueError):
+            return float(gold)
+    return " ".join(gold.split()).casefold()
 
 
 def _shown(golds: tuple[str, ...]) -> str:

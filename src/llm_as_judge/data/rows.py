@@ -27,6 +27,7 @@ from llm_as_judge.errors import DataError
 
 MAX_ROW_BYTES = 8 * 2**20
 """A record longer than this is refused: no upstream set has one, and one line could fill memory."""
+TOO_LONG = f"longer than {MAX_ROW_BYTES} bytes"
 _CHUNK = 2**20
 _SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 TABLES = (".csv", ".tsv", ".parquet")
@@ -114,9 +115,7 @@ def _read_stream(stream: BinaryIO, place: str, name: str) -> Iterator[RawRow]:
                     f"{place}:1: an HTML or XML page, not data (an error page of the server?). "
                     "Download the file again"
                 )
-            kind = name.rpartition(".")[2]
-            read = _READERS[kind]
-            yield from read(reader, place, name, counter)
+            yield from _READERS[name.rpartition(".")[2]](reader, place, name, counter)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
             f"{place}:{counter.line}: the compressed file is cut off or damaged after "
@@ -132,43 +131,31 @@ class _Position:
     rows: int = 0
 
 
-def _parse(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise RowError("JSON nested too deep") from None
-    except ValueError as error:
-        raise RowError(f"not JSON: {error}") from None
-
-
 def _jsonl_rows(stream: BinaryIO, place: str, name: str, at: _Position) -> Iterator[RawRow]:
     at.line = 0
     while line := stream.readline(MAX_ROW_BYTES + 1):
         at.line += 1
         where = f"{place}:{at.line}"
+        record, fault = None, ""
         if len(line) > MAX_ROW_BYTES:
+            fault = TOO_LONG
             while line and not line.endswith(b"\n"):
                 line = stream.readline(MAX_ROW_BYTES)
-            yield RawRow(where, at.rows, None, name, _too_long())
         elif line.isspace():
             continue
         else:
-            yield _jsonl_row(line, where, name, at)
+            try:
+                record = json.loads(line.decode("utf-8-sig" if at.line == 1 else "utf-8"))
+            except UnicodeDecodeError as error:
+                fault = f"invalid UTF-8 at byte {error.start}"
+            except (RecursionError, ValueError) as error:
+                fault = _not_json(error)
+        yield RawRow(where, at.rows, record, name, fault)
         at.rows += 1
 
 
-def _jsonl_row(line: bytes, where: str, name: str, at: _Position) -> RawRow:
-    try:
-        text = line.decode("utf-8-sig" if at.line == 1 else "utf-8")
-        return RawRow(where, at.rows, _parse(text), name)
-    except UnicodeDecodeError as error:
-        return RawRow(where, at.rows, None, name, f"invalid UTF-8 at byte {error.start}")
-    except RowError as error:
-        return RawRow(where, at.rows, None, name, str(error))
-
-
-def _too_long() -> str:
-    return f"longer than {MAX_ROW_BYTES} bytes"
+def _not_json(error: Exception) -> str:
+    return "JSON nested too deep" if isinstance(error, RecursionError) else f"not JSON: {error}"
 
 
 def _csv_rows(
@@ -177,22 +164,14 @@ def _csv_rows(
     # Undecodable bytes become lone surrogates, which no row may hold: the row is refused later.
     with io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="") as text:
         reader = csv.reader(text, strict=True, delimiter=separator)
-        yield from _csv_records(reader, place, name, at)
-
-
-def _csv_records(reader: Any, place: str, name: str, at: _Position) -> Iterator[RawRow]:
-    while True:
-        start = reader.line_num + 1
         try:
-            record = next(reader)
-        except StopIteration:
-            return
+            for record in reader:
+                if record:
+                    yield RawRow(f"{place}:{at.line}", at.rows, record, name)
+                    at.rows += 1
+                at.line = reader.line_num + 1
         except csv.Error as error:
-            raise DataError(f"{place}:{start}: not CSV: {error}") from None
-        at.line = start
-        if record:
-            yield RawRow(f"{place}:{start}", at.rows, record, name)
-            at.rows += 1
+            raise DataError(f"{place}:{at.line}: not CSV: {error}") from None
 
 
 def headed(rows: Iterable[RawRow]) -> Iterator[RawRow]:
@@ -276,18 +255,16 @@ def _array_items(text: _JsonText, place: str, name: str, at: _Position) -> Itera
 
 def _object_items(text: _JsonText, place: str, name: str, at: _Position) -> Iterator[RawRow]:
     text.take("{")
-    text.peek()
+    text.peek()  # past the blanks: the line of the record
     where, record, streamed = f"{place}:{at.line}", dict[str, Any](), False
     separator = "," if text.peek() != "}" else text.take("}")
     while separator == ",":
-        text.peek()
         key = text.value()
         text.take(":")
         if key == "data" and text.peek() == "[":
             streamed = True
             yield from _array_items(text, place, name, at)
         else:
-            text.peek()
             record[str(key)] = text.value()
         separator = text.take(",}")
     if not streamed:
@@ -340,29 +317,25 @@ class _JsonText:
         return found
 
     def value(self) -> Any:
-        """The value that starts at the cursor (after :meth:`peek`)."""
+        """The value behind the next blanks."""
+        self.peek()
         while True:
-            fault = ""
             try:
                 value, end = self._decoder.raw_decode(self._buffer, self._next)
-            except RecursionError:
-                fault = "JSON nested too deep"
-            except ValueError as error:
-                fault = f"not JSON: {error}"
+            except (RecursionError, ValueError) as error:
+                fault, is_deep = _not_json(error), isinstance(error, RecursionError)
             else:
                 # A number that ends with the buffer may go on in the next chunk.
                 if end < len(self._buffer) or not self._more():
                     self._advance(min(end, len(self._buffer)))
                     return value
                 continue
-            if len(self._buffer) - self._next > MAX_ROW_BYTES:
-                fault = _too_long() if "deep" not in fault else fault
-            elif "deep" not in fault and self._more():
-                continue
-            raise DataError(
-                f"{self._place}:{self._at.line}: record {self._at.rows}: {fault}. "
-                "Download the file again"
-            )
+            is_long = len(self._buffer) - self._next > MAX_ROW_BYTES
+            if is_deep or is_long or not self._more():
+                raise DataError(
+                    f"{self._place}:{self._at.line}: record {self._at.rows}: "
+                    f"{TOO_LONG if is_long and not is_deep else fault}. Download the file again"
+                )
 
 
 _READERS: dict[str, Callable[[BinaryIO, str, str, _Position], Iterator[RawRow]]] = {
@@ -377,10 +350,10 @@ _T = TypeVar("_T")
 
 
 def fields(record: Any) -> Mapping[str, Any]:
-    """The record as an object.
+    """The record, an object.
 
     Raises:
-        RowError: it is something else.
+        RowError: it is none.
     """
     if not isinstance(record, dict):
         raise RowError(f"found {type(record).__name__}, wanted an object")
@@ -415,12 +388,8 @@ def texts(value: Any, name: str) -> list[str]:
     return value
 
 
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-
-
-def compact(value: Any) -> str:
-    """JSON text for ``meta``."""
-    return _encoder.encode(value)
+compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""JSON text of a value, without blanks."""
 
 
 def zipped(left: Any, right: Any, name: str) -> list[tuple[Any, Any]]:

@@ -109,7 +109,8 @@ def evaluated_files(options: RowOptions) -> dict[str, ProblemFile]:
     """
     own = options.own_sets()
     asked = options.sets or _default_names(options, own)
-    known = tuple(dict.fromkeys((*options.data_sets, *own, *_other_sets(options), MIXED)))
+    others = [name for name in CATALOG.all() if options.file(name).is_file()]
+    known = tuple(dict.fromkeys((*options.data_sets, *own, *others, MIXED)))
     files = {}
     for name in _parts(asked, known, own):
         if name not in known:
@@ -121,11 +122,11 @@ def evaluated_files(options: RowOptions) -> dict[str, ProblemFile]:
                 f"or name the sets to evaluate: --set 'evaluation.sets=[...]'"
             )
         if not path.exists():
-            raise DataError(_not_there(options, path, known))
+            there = ",".join(name for name in known if options.file(name).is_file())
+            instead = f"; or evaluate what is there: --set 'evaluation.sets=[{there}]'"
+            raise DataError(how_rows_come(path) + (instead if there else ""))
         files[name] = problem_file(path)
-        _require_each_once(files[name])
-        if name != MIXED:
-            _require_own_rows(files[name], name)
+        _require_each_once(files[name], name)
     return files
 
 
@@ -136,15 +137,6 @@ def _parts(asked: Iterable[str], known: Collection[str], own: Collection[str]) -
         parts = [f"{name}_{domain}" for domain in DOMAINS if f"{name}_{domain}" in own]
         names += [name] if name in known or not parts else parts
     return list(dict.fromkeys(names))
-
-
-def _not_there(options: RowOptions, path: Path, known: Iterable[str]) -> str:
-    """The line about a file that is missing, with the sets that could be evaluated instead."""
-    there = [name for name in known if options.file(name).is_file()]
-    line = how_rows_come(path)
-    if not there:
-        return line
-    return f"{line}; or evaluate what is there: --set 'evaluation.sets=[{','.join(there)}]'"
 
 
 _FEWER = {
@@ -161,24 +153,15 @@ def without_test_rows(options: RowOptions, problems: Iterable[Problem]) -> list[
     One that `init` put into training or validation is taken as it stands there, and once, so that what programs
     do on it can teach: ``training.warm_start``.
     """
-    splits: tuple[Split, ...] = ("train", "val", "test")
-    split = {
-        kind: {
-            _key(problem): problem
-            for path in options.own_sets(kind).values()
-            for problem in read_problems(path)
-        }
-        for kind in splits
-    }
-    known = {**split["val"], **split["train"]}
-    left = [problem for problem in problems if _key(problem) not in split["test"]]
+
+    def rows_of(split: Split) -> dict[str, Problem]:
+        paths = options.own_sets(split).values()
+        return {_key(problem): problem for path in paths for problem in read_problems(path)}
+
+    known, test = {**rows_of("val"), **rows_of("train")}, rows_of("test")
+    left = [problem for problem in problems if _key(problem) not in test]
     taken = [known.get(_key(problem), problem) for problem in left]
     return list({problem.id: problem for problem in taken}.values())
-
-
-def _other_sets(options: RowOptions) -> list[str]:
-    """Sets of the catalog that are not in ``data.sets``, but have a file of the split."""
-    return [name for name in CATALOG.all() if options.file(name).is_file()]
 
 
 def _default_names(options: RowOptions, own: Mapping[str, Path]) -> tuple[str, ...]:
@@ -195,20 +178,16 @@ def _default_names(options: RowOptions, own: Mapping[str, Path]) -> tuple[str, .
     return (*options.data_sets, *names)
 
 
-def _require_own_rows(file: ProblemFile, name: str) -> None:
-    """Rows of another set would be counted and graded as those of this one."""
-    for number, dataset in enumerate(file.datasets, start=1):
-        if dataset != name:
+def _require_each_once(file: ProblemFile, name: str) -> None:
+    """A problem that is there twice would count twice in every figure; rows of another set would be counted
+    and graded as those of this one."""
+    first: dict[str, int] = {}
+    for number, (id_, dataset) in enumerate(zip(file.ids, file.datasets, strict=True), start=1):
+        if name not in (dataset, MIXED):
             raise DataError(
                 f"{file.path}:{number}: a row of {dataset!r}, wanted {name!r}; "
                 "run: llm-as-judge data process (own rows: data process --custom FILE)"
             )
-
-
-def _require_each_once(file: ProblemFile) -> None:
-    """A problem that is there twice would count twice in every figure."""
-    first: dict[str, int] = {}
-    for number, id_ in enumerate(file.ids, start=1):
         if first.setdefault(id_, number) != number:
             raise DataError(
                 f"{file.path}:{number}: {id_!r} is on line {first[id_]}, too; remove one of them, "
@@ -238,38 +217,20 @@ def evaluated_sets(
 
 
 def _mix(chosen: Sequence[EvaluatedSet], options: RowOptions) -> EvaluatedSet:
-    """The test mix, of problems that are evaluated with their sets."""
+    """The test mix, of problems that are evaluated with their sets: the rows of its file, if all of them are in
+    the sets; if the sets are samples, or the file is of others, one that is drawn from them by the rule that
+    made the file."""
     file = options.file(MIXED)
-    sets = [(part.name, part.problems) for part in chosen]
-    problems, whole = _mix_of(sets, file, options.seed)
-    if whole:
-        return EvaluatedSet(MIXED, problems, len(problems))
-    rows = sum(len(part.problems) for part in chosen)
-    by = "those of the sets above, mixed 4:3:3 by domain"
-    return EvaluatedSet(MIXED, problems, rows, chosen_by=by)
-
-
-def _mix_of(
-    sets: Sequence[tuple[str, Sequence[Problem]]], mixed_file: Path, seed: int
-) -> tuple[tuple[Problem, ...], bool]:
-    """(Problems of the mix, whether they are all rows of ``mixed_file``).
-
-    The rows of the file, if all of them are in the sets; if the sets are samples, or the file is
-    of others, a mix that is drawn from them by the rule that made the file.
-
-    Args:
-        sets: name and problems of each, one domain a set.
-    Raises:
-        DataError: the file is broken (``file:line``).
-    """
-    evaluated = {problem.id: problem for _, problems in sets for problem in problems}
-    ids = [problem.id for problem in read_problems(mixed_file)] if mixed_file.is_file() else []
+    evaluated = {problem.id: problem for part in chosen for problem in part.problems}
+    ids = [problem.id for problem in read_problems(file)] if file.is_file() else []
     if ids and evaluated.keys() >= set(ids):
-        return tuple(evaluated[id_] for id_ in ids), True
-    rows = {name: problems for name, problems in sets if problems}
-    draws = {name: Draws(range(len(found)), seed, f"{name}/test") for name, found in rows.items()}
+        return EvaluatedSet(MIXED, tuple(evaluated[id_] for id_ in ids), len(ids))
+    rows = {part.name: part.problems for part in chosen}
+    draws = {n: Draws(range(len(found)), options.seed, f"{n}/test") for n, found in rows.items()}
     domains = {name: found[0].domain for name, found in rows.items()}
-    return tuple(rows[name][row] for name, row in prefix_until_used_up(draws, domains)), False
+    mixed = tuple(rows[name][row] for name, row in prefix_until_used_up(draws, domains))
+    by = "those of the sets above, mixed 4:3:3 by domain"
+    return EvaluatedSet(MIXED, mixed, sum(map(len, rows.values())), chosen_by=by)
 
 
 def evaluated_problems(options: RowOptions) -> list[Problem]:
@@ -283,10 +244,8 @@ def evaluated_problems(options: RowOptions) -> list[Problem]:
 
 def _chosen(options: RowOptions) -> list[EvaluatedSet]:
     limit, seed = options.limit_per_set, options.seed
-    return [
-        EvaluatedSet(name, tuple(limited(name, list(file), limit, seed)), len(file))
-        for name, file in evaluated_files(options).items()
-    ]
+    files = evaluated_files(options).items()
+    return [EvaluatedSet(n, tuple(limited(n, list(f), limit, seed)), len(f)) for n, f in files]
 
 
 def _stratum(name: str) -> str:

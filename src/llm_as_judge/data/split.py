@@ -113,10 +113,9 @@ def _whole_groups(
 ) -> set[int]:
     taken: set[int] = set()
     left = size
-    for row in order:
+    for group in (groups[row] for row in order):
         if not left:
             break
-        group = groups[row]
         if group not in taken and members[group] <= left:
             taken.add(group)
             left -= members[group]

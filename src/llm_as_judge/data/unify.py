@@ -165,7 +165,7 @@ def process_set(plan: SetPlan, progress: Progress) -> SetReport:
     sizes = Counter(groups)
     return SetReport(
         dataset=name,
-        domain=unified.domain,
+        domain=plan.dataset.domain,
         files=tuple(str(file) for file in plan.files),
         rows=len(groups),
         train=len(split.train),
@@ -191,43 +191,41 @@ def _split(plan: SetPlan, groups: Sequence[int], beside: int) -> GroupedSplit:
 
 @dataclass(slots=True)
 class _Unified:
-    domain: Domain
-    offsets: array[int]
-    grouping: Grouping
-    questions: Grouping
+    offsets: array[int] = field(default_factory=lambda: array("Q", [0]))
+    grouping: Grouping = field(default_factory=Grouping)
+    questions: Grouping = field(default_factory=Grouping)
     """The same without passages; filled for own rows."""
-    refusals: list[Refusal]
+    refusals: list[Refusal] = field(default_factory=list)
     refused: int = 0
     remarks: RowRemarks = field(default_factory=RowRemarks)
     """On own rows."""
 
+    def refuse(self, where: str, reason: str) -> None:
+        self.refused += 1
+        if len(self.refusals) < _REFUSALS_KEPT:
+            self.refusals.append(Refusal(where, reason))
+
 
 def _unify(plan: SetPlan, target: Path, progress: Progress) -> _Unified:
-    """Upstream rows -> one unified line each; only offsets and group keys stay in memory."""
-    found = _Unified(plan.dataset.domain, array("Q", [0]), Grouping(), Grouping(), [])
+    """Upstream rows -> one unified line each."""
+    found = _Unified()
     with target.open("wb", buffering=1 << 20) as stream:
-        for line in _unified_lines(plan, found, progress):
+        name = plan.dataset.name
+        for rows, (_, problem, line) in enumerate(_tried(plan, found), start=1):
             stream.write(line)
             found.offsets.append(found.offsets[-1] + len(line))
+            found.grouping.add(problem)
+            if plan.dataset.own:
+                found.questions.add_texts(question_text(problem), ())
+            if rows % 2048 == 0:
+                progress(f"{name}: rows", rows, None)
+        rows = len(found.offsets) - 1
+        progress(f"{name}: rows", rows, rows)
     if len(found.offsets) == 1:
         first = next(iter(found.refusals), None)
         why = f" (left out {first.where}: {first.reason})" if first else ""
         raise DataError(f"{plan.files[0]}: no usable row of {plan.dataset.name} in it{why}")
     return found
-
-
-def _unified_lines(plan: SetPlan, found: _Unified, progress: Progress) -> Iterator[bytes]:
-    name, rows = plan.dataset.name, 0
-    for _, problem, line in _tried(plan, found, _problems(plan, found)):
-        found.grouping.add(problem)
-        if plan.dataset.own:
-            found.questions.add_texts(question_text(problem), ())
-        found.domain = problem.domain
-        rows += 1
-        if rows % 2048 == 0:
-            progress(f"{name}: rows", rows, None)
-        yield line
-    progress(f"{name}: rows", rows, rows)
 
 
 _Placed = tuple[str, Problem, bytes]
@@ -245,13 +243,14 @@ def _problems(plan: SetPlan, found: _Unified) -> Iterator[_Placed]:
         except DataError as error:
             if not plan.skip_bad:
                 raise
-            _refuse(found, *_place_and_reason(error))
+            place, _, reason = str(error).partition(": ")
+            found.refuse(place, reason)
             break
         try:
             problem = _converted(plan.dataset, row, seen)
             line = encode_problem(problem)
         except RowError as error:
-            _refuse(found, row.where, str(error))
+            found.refuse(row.where, str(error))
             if not plan.skip_bad and found.refused == _BAD_TOLD:
                 break
             continue
@@ -261,12 +260,13 @@ def _problems(plan: SetPlan, found: _Unified) -> Iterator[_Placed]:
         yield row.where, problem, line
 
 
-def _tried(plan: SetPlan, found: _Unified, placed: Iterator[_Placed]) -> Iterator[_Placed]:
+def _tried(plan: SetPlan, found: _Unified) -> Iterator[_Placed]:
     """The problems that are left; of code those whose tests were tried and found without fault.
 
     Raises:
         BadRowsError: a row is bad, and bad rows are not left out.
     """
+    placed = _problems(plan, found)
     if plan.dataset.domain != "code":
         yield from placed
         _require_no_bad_row(plan, found)
@@ -275,12 +275,13 @@ def _tried(plan: SetPlan, found: _Unified, placed: Iterator[_Placed]) -> Iterato
     if not plan.dataset.own:
         _require_no_bad_row(plan, found)
     faults = plan.check_tests([problem for _, problem, _ in every])
-    for (where, _, _), fault in zip(every, faults, strict=True):
+    tried = list(zip(every, faults, strict=True))
+    for (where, _, _), fault in tried:
         if fault:
-            _refuse(found, where, fault)
+            found.refuse(where, fault)
     if plan.dataset.own:
         _require_no_bad_row(plan, found)
-    yield from (one for one, fault in zip(every, faults, strict=True) if not fault)
+    yield from (one for one, fault in tried if not fault)
 
 
 def _require_no_bad_row(plan: SetPlan, found: _Unified) -> None:
@@ -307,17 +308,6 @@ def _converted(dataset: Dataset, row: RawRow, seen: set[str]) -> Problem:
     if problem.id in seen:
         raise RowError(f"duplicated id {problem.id!r}")
     return problem
-
-
-def _refuse(found: _Unified, where: str, reason: str) -> None:
-    found.refused += 1
-    if len(found.refusals) < _REFUSALS_KEPT:
-        found.refusals.append(Refusal(where, reason))
-
-
-def _place_and_reason(error: DataError) -> tuple[str, str]:
-    place, _, reason = str(error).partition(": ")
-    return place, reason
 
 
 def _limited(groups: array[int], plan: SetPlan) -> tuple[Sequence[int], Sequence[int]]:

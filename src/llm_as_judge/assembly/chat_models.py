@@ -40,6 +40,7 @@ from llm_as_judge.config import (
     load_models,
 )
 from llm_as_judge.config.providers import PROVIDER_FORM, provider_of, require_provider_key
+from llm_as_judge.config.reading import options_of
 from llm_as_judge.errors import ConfigError, EndpointError, ModelError
 from llm_as_judge.interruptible import in_thread
 from llm_as_judge.llm.billing import Role
@@ -84,9 +85,7 @@ class ChatModels:
             ConfigError: as :meth:`open`; two are one model, or the price of one is not known.
             ModelError: as :meth:`open`.
         """
-        config = self._config
-        _require_different(config)
-        prices = {name: written_price(config, name) for name in config.executors}
+        config, prices = self._config, _executor_prices(self._config)
         default = await self.open(config.executor.model, "executor")
         others = {
             name: await self.open(one.model, f"executor {name}", prices[name])
@@ -103,26 +102,20 @@ class ChatModels:
             ConfigError: no such model, or a budget in dollars without its price.
             ModelError: not reachable, not served, weights missing, nothing recorded.
         """
-        calls = self._config.calls
+        mode, recording = self._config.calls.mode, self.recording
         label = label_of(name, role)
         opened: ChatModel | None = None
-        if calls.mode == "cache" and embedded_weights(name) and name not in load_endpoints():
+        if mode == "cache" and embedded_weights(name) and name not in load_endpoints():
             opened = _StartedWhenAsked(label, partial(self._live, name, role, written_price))
-        elif calls.mode != "replay":
+        elif mode != "replay":
             opened = await self._live(name, role, written_price)
-        if self.recording is not None and not self.recording.one_run:
-            notice = self.recording.of(label, origin(name, role, first_seed(self._config)))
-            if notice:
+        if recording is not None:
+            assert mode != "off"
+            of = origin(name, role, first_seed(self._config))
+            if not recording.one_run and (notice := recording.of(label, of)):
                 log.warning("%s", notice)
-        if self.recording is not None:
-            assert calls.mode != "off"
             opened = RecordedChat(
-                opened,
-                self.recording,
-                calls.mode,
-                name=label,
-                ledger=self.ledger,
-                role=role,
+                opened, recording, mode, name=label, ledger=self.ledger, role=role
             )
         assert opened is not None
         opened = traced(opened, _provider(name))
@@ -134,9 +127,9 @@ class ChatModels:
         if name == "scripted":
             self._require_price(None, name, role)
             label = label_of(name, role)
-            one_of_several = label.removeprefix(name)
+            reply = partial(rehearsed_reply, name=label.removeprefix(name))
             return ScriptedChat(
-                None if role == "judge" else partial(rehearsed_reply, name=one_of_several),
+                None if role == "judge" else reply,
                 name=label,
                 written_price=written_price,
                 ledger=self.ledger,
@@ -182,7 +175,6 @@ class ChatModels:
         role: Role,
         written_price: float,
     ) -> OpenAIChat:
-        executor = self._config.executor
         return OpenAIChat(
             name,
             endpoint.base_url,
@@ -190,16 +182,7 @@ class ChatModels:
             model_name=endpoint.model_name,
             price=price,
             written_price=written_price,
-            limits=EndpointLimits(
-                concurrency=executor.concurrency,
-                timeout_s=executor.timeout_s,
-                retries=executor.retries,
-                requests_per_minute=endpoint.requests_per_minute,
-                tokens_per_minute=endpoint.tokens_per_minute,
-                thinking_tokens=endpoint.thinking_tokens,
-                reasoning_effort=endpoint.reasoning_effort,
-                logprobs=endpoint.logprobs,
-            ),
+            limits=options_of(EndpointLimits, self._config.executor, endpoint),
             no_proxy=endpoint.no_proxy,
             ledger=self.ledger,
             role=role,
@@ -319,9 +302,7 @@ def require_known_models(config: Config) -> None:
         ConfigError: one is not, with the names that are; or an executor has no price, or is another
             one under a second name.
     """
-    _require_different(config)
-    for executor in config.executors:
-        written_price(config, executor)
+    _executor_prices(config)
     endpoints = load_endpoints()
     for role, name in _asked(config):
         unserved = name in (None, "scripted") or (role == "judge" and name == "none")
@@ -329,7 +310,12 @@ def require_known_models(config: Config) -> None:
             raise no_such_model(role, name)
 
 
-def _require_different(config: Config) -> None:
+def _executor_prices(config: Config) -> dict[str, float]:
+    """Of a written token of each executor beside the default one.
+
+    Raises:
+        ConfigError: two are one model, or a price is not known.
+    """
     names = {config.executor.model: "executor.model"}
     for name, one in config.executors.items():
         if one.model in names and one.model != "scripted":
@@ -338,17 +324,13 @@ def _require_different(config: Config) -> None:
                 "model"
             )
         names[one.model] = f"executors.{name}.model"
+    return {name: written_price(config, name) for name in config.executors}
 
 
 def embedded_limits(config: Config) -> EndpointLimits:
     """Never more requests than slots: one in the server's queue would wait within its deadline."""
-    executor = config.executor
-    return EndpointLimits(
-        concurrency=min(executor.concurrency, executor.slots),
-        timeout_s=executor.timeout_s,
-        retries=executor.retries,
-        logprobs=0,
-    )
+    at_once = min(config.executor.concurrency, config.executor.slots)
+    return options_of(EndpointLimits, config.executor, concurrency=at_once, logprobs=0)
 
 
 def embedded_weights(name: str) -> ModelEntry | None:
@@ -358,10 +340,6 @@ def embedded_weights(name: str) -> ModelEntry | None:
 
 
 def no_such_model(role: Role, name: str) -> ConfigError:
-    """
-    Args:
-        role: whose model it was to be.
-    """
     _, _, executor = role.partition(" ")
     key = f"executors.{executor}.model" if executor else f"{role}.model"
     entry = find_model(name)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from llm_as_judge.assembly.documents import longest_statement
 from llm_as_judge.config import Config, Endpoint, load_endpoints
+from llm_as_judge.config.reading import options_of
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.grading.version import GRADING_VERSION
 from llm_as_judge.llm.billing import Role
@@ -30,8 +31,7 @@ _SEEDS_APART = 1_000_003
 
 def limits_of(config: Config) -> Budget:
     """``budget`` of the configuration, for a ledger."""
-    budget = config.budget
-    return Budget(budget.usd, budget.tokens, budget.calls, budget.cost)
+    return Budget(**config.budget.model_dump())
 
 
 def label_of(name: str, role: Role) -> str:
@@ -78,8 +78,7 @@ def operator_settings(config: Config) -> OperatorSettings:
     Raises:
         ConfigError: the price of an executor is not known.
     """
-    executor = config.executor
-    default = _asking(config, executor.model)
+    default = _asking(config, config.executor.model)
     others = {
         name: replace(
             _asking(config, one.model, written_price(config, name)),
@@ -87,9 +86,9 @@ def operator_settings(config: Config) -> OperatorSettings:
         )
         for name, one in config.executors.items()
     }
-    return OperatorSettings(
-        max_tokens=executor.max_tokens,
-        max_tokens_of=executor.max_tokens_of,
+    return options_of(
+        OperatorSettings,
+        config.executor,
         temperature=default.temperature,
         steady_temperature=default.steady_temperature,
         top_p=default.top_p,
@@ -106,14 +105,11 @@ def operator_settings(config: Config) -> OperatorSettings:
     )
 
 
+_BINDING = ("temperature", "top_p", "max_tokens", "max_tokens_of", "enhance")
 BOUND: Mapping[str, Callable[[Config], Json]] = {
     "executor.model": lambda config: config.executor.model,
     "weights of the executor": lambda config: model_identity(config.executor.model),
-    "executor.temperature": lambda config: config.executor.temperature,
-    "executor.top_p": lambda config: config.executor.top_p,
-    "executor.max_tokens": lambda config: config.executor.max_tokens,
-    "executor.max_tokens_of": lambda config: dict(config.executor.max_tokens_of),
-    "executor.enhance": lambda config: config.executor.enhance,
+    **{f"executor.{key}": lambda config, k=key: getattr(config.executor, k) for key in _BINDING},
     VERSION: lambda config: GRADING_VERSION,
 }
 """Conditions that a stop table is bound to, by their names in a bank: with another executor the same draws
@@ -209,14 +205,15 @@ def estimate_of(
         calls_a_run: what a run of a program is expected to ask, as long as nothing is measured.
     """
     executor, endpoints = config.executor, load_endpoints()
-    dearest, factor = max(_prices(config), key=lambda item: item[1])
+    models = (executor.model, *(one.model for one in config.executors.values()))
+    prices = (1.0, *(written_price(config, name) for name in config.executors))
+    dearest, factor = max(zip(models, prices, strict=True), key=lambda item: item[1])
     lengths = [longest_statement(config, problem) for problem in problems]
     means = measured or assumed_means(
         sum(lengths) / max(1, len(lengths)), executor.max_tokens, runs, calls_a_run
     )
     most_calls = rollouts * runs * config.workflow.most_calls
     longest = max(executor.max_tokens, *executor.max_tokens_of.values(), 0)
-    models = (executor.model, *(one.model for one in config.executors.values()))
     thinking = (endpoints[name].thinking_tokens for name in models if name in endpoints)
     most_tokens = longest + max(thinking, default=0)
     judged = config.judge.kind == "llm" and config.judge.model != "none"
@@ -244,9 +241,3 @@ def training_estimate(
     sample = [problems[i] for i in range(min(200, len(problems)))]
     found = estimate_of(config, rollouts, sample, measured, config.workflow.draws)
     return replace(found, steps=steps)
-
-
-def _prices(config: Config) -> list[tuple[str, float]]:
-    """(model, price of a written token) of each executor, the default one first."""
-    others = ((one.model, written_price(config, name)) for name, one in config.executors.items())
-    return [(config.executor.model, 1.0), *others]

@@ -90,19 +90,15 @@ def audit_command(config: Config) -> str:
     default = Config()
     usual, judge = (one.judge.model_dump(mode="json") for one in (default, config))
     changed = [
-        f"judge.{key}={_yaml(value)}"
+        f"judge.{key}={value if isinstance(value, str) else json.dumps(value)}"
         for key, value in judge.items()
         if value != usual[key] and key not in _NO_PART_OF_THE_JUDGE
     ]
     if config.plugins:
-        changed.append(f"plugins={_yaml(list(config.plugins))}")
+        changed.append(f"plugins={json.dumps(config.plugins)}")
     if config.output.results != default.output.results:
         changed.append(f"output.results={config.output.results}")
     return " --set ".join(["llm-as-judge judge audit", *map(shlex.quote, changed)])
-
-
-def _yaml(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def judge_entry(

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from llm_as_judge.assembly.executor_settings import training_estimate
 from llm_as_judge.assembly.trained_prompt import PromptRecord
-from llm_as_judge.config import Config, LossKeys
+from llm_as_judge.config import Config
 from llm_as_judge.config.grading import reward_keys
+from llm_as_judge.config.reading import options_of
 from llm_as_judge.data.files import ProblemFile
 from llm_as_judge.data.manifest import origins_of
 from llm_as_judge.judge.kinds import rules_alone
@@ -91,24 +92,19 @@ def prompt_budgets(config: Config) -> PromptBudgets:
 
 
 def warm_start_options(config: Config) -> WarmStartOptions:
-    training, sampling = config.training, config.sampling
-    return WarmStartOptions(
+    training = config.training
+    return options_of(
+        WarmStartOptions,
+        training,
+        config.sampling,
         bank=training.warm_start,
         mode=training.warm_start_mode,
         epochs=training.warm_start_epochs,
         problems_per_update=training.problems_per_step,
-        save_every=training.save_every,
         budgets=prompt_budgets(config),
-        temperature=sampling.temperature,
-        max_new_tokens=sampling.max_new_tokens,
         max_calls=config.workflow.max_worst_case_calls,
-        form=sampling.form,
-        operators=sampling.operators,
         executors=tuple(config.executors),
         learning_rate=training.warm_start_learning_rate or training.learning_rate,
-        weight_decay=training.weight_decay,
-        max_grad_norm=training.max_grad_norm,
-        tokens_per_micro_batch=training.tokens_per_micro_batch,
     )
 
 
@@ -118,20 +114,14 @@ def run_options(config: Config, problems: ProblemFile) -> RunOptions:
     Raises:
         DataError: the manifest of the data sets cannot be read.
     """
-    training, sampling = config.training, config.sampling
     origins = origins_of(
         zip(problems.datasets, problems.ids, strict=True), config.data.data_dir / "raw"
     )
-    return RunOptions(
-        seed=training.seed,
-        samples_per_problem=training.samples_per_problem,
-        temperature=sampling.temperature,
-        max_new_tokens=sampling.max_new_tokens,
-        max_staleness=training.max_staleness,
-        save_every=training.save_every,
-        keep_checkpoints=training.keep_checkpoints,
-        max_failed_fraction=training.max_failed_fraction,
-        max_ungraded_fraction=config.judge.max_ungraded_fraction,
+    return options_of(
+        RunOptions,
+        config.training,
+        config.sampling,
+        config.judge,
         budgets=prompt_budgets(config),
         base_model=config.policy.name,
         resolved=config.model_dump(mode="json"),
@@ -143,13 +133,7 @@ def run_options(config: Config, problems: ProblemFile) -> RunOptions:
 
 
 def watch_options(config: Config) -> WatchOptions:
-    judge = config.judge
-    return WatchOptions(
-        label=judge.label,
-        rules_alone=rules_alone(judge),
-        canaries_every=judge.canaries_every,
-        max_abstained_fraction=judge.max_abstained_fraction,
-    )
+    return options_of(WatchOptions, config.judge, rules_alone=rules_alone(config.judge))
 
 
 def learner_of(config: Config, policy: Policy, steps: int, peers: Peers | None = None) -> Learner:
@@ -161,22 +145,13 @@ def learner_of(config: Config, policy: Policy, steps: int, peers: Peers | None =
     training = config.training
     return Learner(
         policy,
-        LossOptions(
-            **{key: getattr(training, key) for key in LossKeys.model_fields},
-            constant_tokens=config.sampling.max_new_tokens,
-            entropy_floor=training.entropy_floor,
-        ),
-        OptimizerOptions(
-            learning_rate=training.learning_rate,
-            warmup_steps=training.warmup_steps,
-            schedule=training.schedule,
+        options_of(LossOptions, training, constant_tokens=config.sampling.max_new_tokens),
+        options_of(
+            OptimizerOptions,
+            training,
             # not `steps` alone: a run in two parts has the learning rates of the whole
             total_steps=max(steps, training.steps),
-            weight_decay=training.weight_decay,
-            max_grad_norm=training.max_grad_norm,
             epochs=training.epochs_per_step,
-            tokens_per_micro_batch=training.tokens_per_micro_batch,
-            max_logprob_gap=training.max_logprob_gap,
             own_sampler=sampler_backend(config.sampling).own_weights,
         ),
         peers=peers,

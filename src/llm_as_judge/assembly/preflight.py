@@ -24,7 +24,6 @@ from llm_as_judge.types import (
     Execution,
     OperatorCall,
     Problem,
-    Program,
     Rollout,
     Verdict,
 )
@@ -78,20 +77,15 @@ def check_before_training(config: Config, *, run_dir: Path | None, resume: bool)
 
 def _refuse_another_base(root: Path, checkpoint: Path | None, policy: str) -> None:
     """Two folders of weights may have the same last name; their checkpoints are not mixed."""
-    base = _base_model(checkpoint) if checkpoint else None
+    try:
+        base = read_json(checkpoint / STATE)["base_model"] if checkpoint else None
+    except (OSError, ValueError, TypeError, KeyError):  # damaged, of which `--resume` speaks
+        return
     if base not in (None, policy):
         raise ConfigError(
             f"{root}: holds checkpoints of {base}, and the policy is {policy}; name another folder: "
             "--set output.checkpoints=FOLDER"
         )
-
-
-def _base_model(checkpoint: Path) -> object:
-    """None = it does not say, or is damaged, of which ``--resume`` speaks."""
-    try:
-        return read_json(checkpoint / STATE)["base_model"]
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
 
 
 def _check_processes(config: Config, sampler: SamplerBackend) -> None:
@@ -140,22 +134,21 @@ def rehearsed_reward(config: Config, problem: Problem) -> list[str]:
     other = replace(program, hash="another text: copies would cost the reward of variety")
     asked = OperatorCall(program.operators[0], READ, WRITTEN, llm_calls=1)
     answer = problem.answers[0] if problem.answers else ""
-    group = [
-        _rollout(problem, 0, program, Execution("ok", answer, (asked,)), correct=True),
-        _rollout(problem, 1, other, Execution("ok", WRONG_ANSWER, (asked,)), correct=False),
-        _rollout(
-            problem,
-            2,
-            parse_program(NO_PROGRAM, problem.domain),
-            Execution("rejected"),
-            correct=False,
-        ),
+    made = [
+        (program, Execution("ok", answer, (asked,))),
+        (other, Execution("ok", WRONG_ANSWER, (asked,))),
+        (parse_program(NO_PROGRAM, problem.domain), Execution("rejected")),
     ]
+    group = []
+    for n, (one, execution) in enumerate(made):
+        completion = Completion((1,), (2, 3), (-1.0, -1.0), one.source, "stop")
+        verdict = Verdict(n == 0, "exact", "rehearsal")
+        group.append(Rollout(problem.id, n, completion, one, execution, verdict))
     try:
         rewarded = reward_group(group, RewardOptions(**config.reward.model_dump()))
     except ConfigError as error:
-        made = ", ".join(f"{n} {case}" for n, case in enumerate(CASES))
-        raise ConfigError(f"{error} (on made programs, before anything runs: {made})") from None
+        cases = ", ".join(f"{n} {case}" for n, case in enumerate(CASES))
+        raise ConfigError(f"{error} (on made programs, before anything runs: {cases})") from None
     rewards = [rollout.reward for rollout in rewarded if rollout.reward is not None]
     head = f"reward of a program of one call ({READ} + {WRITTEN} tokens)"
     width = max(len(head), *map(len, rewards[0].parts))
@@ -168,11 +161,3 @@ def rehearsed_reward(config: Config, problem: Problem) -> list[str]:
 
 def _row(name: str, cells: Sequence[str], width: int) -> str:
     return f"{name:{width}}" + "".join(f"{cell:>12}" for cell in cells)
-
-
-def _rollout(
-    problem: Problem, index: int, program: Program, execution: Execution, *, correct: bool
-) -> Rollout:
-    completion = Completion((1,), (2, 3), (-1.0, -1.0), program.source, "stop")
-    verdict = Verdict(correct, "exact", "rehearsal")
-    return Rollout(problem.id, index, completion, program, execution, verdict)

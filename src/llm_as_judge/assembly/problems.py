@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.config import Config
+from llm_as_judge.config.reading import options_of
 from llm_as_judge.data.files import ProblemFile, encode_problem
 from llm_as_judge.data.mix import StratifiedSampler
 from llm_as_judge.data.selection import RowOptions
@@ -48,16 +49,7 @@ def problem_sampler(problems: ProblemFile, config: Config) -> StratifiedSampler:
 
 
 def row_options(config: Config) -> RowOptions:
-    evaluation, data = config.evaluation, config.data
-    return RowOptions(
-        split=evaluation.split,
-        sets=evaluation.sets,
-        limit_per_set=evaluation.limit_per_set,
-        data_sets=data.sets,
-        data_dir=data.data_dir,
-        train_file=data.train_file,
-        seed=data.seed,
-    )
+    return options_of(RowOptions, config.data, config.evaluation, data_sets=config.data.sets)
 
 
 def program_options(config: Config) -> ProgramOptions:

@@ -198,10 +198,7 @@ def open_memory(
             "--set experience.enabled=false"
         ) from None
     return Memory(
-        ExperienceBuffer(
-            threshold=experience.reward_threshold,
-            size=experience.buffer_size,
-        ),
+        ExperienceBuffer(threshold=experience.reward_threshold, size=experience.buffer_size),
         embedder,
         form=config.sampling.form,
         folder=experience.folder or config.data.data_dir / "experience_buffer",

@@ -27,14 +27,16 @@ from llm_as_judge.renamed import hint
 from llm_as_judge.types import Budget
 from llm_as_judge.workflow.program import ProgramForm
 
-_SAMPLING = {
-    "form": "form",
-    "style": "prompt_style",
-    "operators": "operators",
-    "examples": "examples",
-    "problem_chars": "problem_chars",
+_FIELDS = {
+    "sampling.form": "form",
+    "sampling.prompt_style": "style",
+    "sampling.operators": "operators",
+    "sampling.examples": "examples",
+    "sampling.problem_chars": "problem_chars",
+    "reward.scheme": "scheme",
+    "reward.budget": "budget",
 }
-"""Field of the record -> key of the section ``sampling``."""
+"""Key of the configuration -> field of the record."""
 
 
 class PromptRecord(BaseModel):
@@ -77,31 +79,24 @@ class PromptRecord(BaseModel):
     def differences(self, other: PromptRecord) -> dict[str, tuple[str, str]]:
         """Dotted key -> (value here, value there) of what makes another prompt. Any word of a budget is
         that of a policy whose training drew words."""
-        found = {
-            f"sampling.{key}": (_shown(getattr(self, field)), _shown(getattr(other, field)))
-            for field, key in _SAMPLING.items()
-            if getattr(self, field) != getattr(other, field)
+        alike = set()
+        if (self.scheme == "priced") == (other.scheme == "priced"):
+            alike.add("reward.scheme")
+        if self.scheme != "priced" or self.budget is None:
+            alike.add("reward.budget")
+        return {
+            key: (_shown(getattr(self, field)), _shown(getattr(other, field)))
+            for key, field in _FIELDS.items()
+            if key not in alike and getattr(self, field) != getattr(other, field)
         }
-        if (self.scheme == "priced") != (other.scheme == "priced"):
-            found["reward.scheme"] = (self.scheme, other.scheme)
-        if self.scheme == "priced" and self.budget not in (None, other.budget):
-            found["reward.budget"] = (_shown(self.budget), _shown(other.budget))
-        return found
 
     def put_in(self, config: Config, keys: Mapping[str, object]) -> Config:
         """``config`` with the values of this record under ``keys``, dotted."""
-        fields = {f"sampling.{key}": field for field, key in _SAMPLING.items()}
-        fields |= {"reward.scheme": "scheme", "reward.budget": "budget"}
-        changed: dict[str, dict[str, Any]] = {"sampling": {}, "reward": {}}
         for key in keys:
-            section, _, name = key.partition(".")
-            changed[section][name] = getattr(self, fields[key])
-        return config.model_copy(
-            update={
-                "sampling": config.sampling.model_copy(update=changed["sampling"]),
-                "reward": config.reward.model_copy(update=changed["reward"]),
-            }
-        )
+            name, _, last = key.partition(".")
+            changed = getattr(config, name).model_copy(update={last: getattr(self, _FIELDS[key])})
+            config = config.model_copy(update={name: changed})
+        return config
 
 
 def under_trained_prompt(config: Config, checkpoint: Path | None) -> Config:
@@ -169,6 +164,4 @@ def _state(checkpoint: Path) -> Mapping[str, Any]:
 def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(value)}]"
-    return (
-        "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    )
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

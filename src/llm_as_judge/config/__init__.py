@@ -14,7 +14,6 @@ from llm_as_judge.config.endpoints import ADDRESS_FORM, Endpoint, entry_to_write
 from llm_as_judge.config.grading import RULES_ALONE
 from llm_as_judge.config.loading import FLAT_KEYS, keys_called, load_config
 from llm_as_judge.config.names import find_model, hub_base, known_model, published_base
-from llm_as_judge.config.output import OutputConfig
 from llm_as_judge.config.reading import (
     OWN_FILE,
     clone_read,
@@ -24,12 +23,9 @@ from llm_as_judge.config.reading import (
     parse_yaml,
     shipped_dir,
 )
-from llm_as_judge.config.running import (
-    CallsConfig,
-    NamedExecutorConfig,
-)
+from llm_as_judge.config.running import CallsConfig, NamedExecutorConfig
 from llm_as_judge.config.training import PRESETS, Baseline, LossKeys
-from llm_as_judge.config.tree import Config
+from llm_as_judge.config.tree import Config, OutputConfig
 
 __all__ = [
     "ADDRESS_FORM",

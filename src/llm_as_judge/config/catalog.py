@@ -98,7 +98,8 @@ def entries_of(path: Path, section: str, wanted: str) -> dict[str, dict[str, Any
         raise ConfigError(f"{path}: {section}: found {type(found).__name__}, wanted names")
     for name, body in found.items():
         where = f"{path}: {section}.{name}"
-        _require_text(name, where)
+        if not isinstance(name, str):
+            raise ConfigError(f"{where}: the name is a {type(name).__name__}; put it in quotes")
         if not isinstance(body, dict) or not all(isinstance(key, str) for key in body):
             raise ConfigError(f"{where}: found {type(body).__name__}, wanted {wanted}")
     return found
@@ -110,12 +111,11 @@ def load_hub_records(path: Path | None = None) -> dict[str, tuple[HubRecord, ...
     Raises:
         ConfigError: missing file, unknown key or wrong type, with file and key.
     """
-    records = {}
-    for place in places(path, "dataset.yaml"):
-        for name, body in entries_of(place, "datasets", "the key hub").items():
-            where = f"{place}: datasets.{name}"
-            records[name] = validated(DatasetEntry, body, where).hub
-    return records
+    return {
+        name: validated(DatasetEntry, body, f"{place}: datasets.{name}").hub
+        for place in places(path, "dataset.yaml")
+        for name, body in entries_of(place, "datasets", "the key hub").items()
+    }
 
 
 def load_models(path: Path | None = None) -> dict[str, ModelEntry]:
@@ -124,10 +124,11 @@ def load_models(path: Path | None = None) -> dict[str, ModelEntry]:
     Raises:
         ConfigError: missing file, unknown key or wrong type, with file and key.
     """
-    entries = {}
-    for place in places(path, "models.yaml"):
-        entries.update(_models_of(place))
-    return entries
+    return {
+        name: entry
+        for place in places(path, "models.yaml")
+        for name, entry in _models_of(place).items()
+    }
 
 
 def places(path: Path | None, name: str) -> list[Path]:
@@ -157,29 +158,25 @@ def _source(source: Any, where: str) -> Any:
     """A source whose path names an unset environment variable is none."""
     if not isinstance(source, dict) or "path" not in source:
         return source
-    path = expand(_optional(source["path"]), f"{where}.sources.path")
+    path = expand(source["path"], f"{where}.sources.path", unset="")
     return {**source, "path": path} if path else None
-
-
-def _optional(value: Any) -> Any:
-    match = ENVIRONMENT_NAME.fullmatch(value) if isinstance(value, str) else None
-    return f"${{{match[1]}:-{match[2] or ''}}}" if match else value
-
-
-def _require_text(name: object, where: str) -> None:
-    if not isinstance(name, str):
-        raise ConfigError(f"{where}: the name is a {type(name).__name__}; put it in quotes")
 
 
 ENVIRONMENT_NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
-def expand(value: Any, where: str) -> Any:
-    """``${NAME}`` or ``${NAME:-default}`` as the whole value is read from the environment."""
+def expand(value: Any, where: str, unset: str | None = None) -> Any:
+    """``${NAME}`` or ``${NAME:-default}`` as the whole value is read from the environment.
+
+    Args:
+        unset: the value where neither is there.
+    Raises:
+        ConfigError: neither is there, nor ``unset``.
+    """
     match = ENVIRONMENT_NAME.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return value
-    name, default = match.groups()
+    name, default = match.groups(unset)
     if found := os.environ.get(name):
         return found
     if default is None:

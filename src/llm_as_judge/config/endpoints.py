@@ -218,7 +218,7 @@ def _listed(path: Path, section: str) -> tuple[dict[str, Endpoint], dict[str, st
     endpoints, variables = {}, {}
     for name, body in entries_of(path, section, "keys like base_url").items():
         where = f"{path}: {section}.{name}"
-        filled = {key: _expanded(value, f"{where}.{key}") for key, value in body.items()}
+        filled = {key: expand(value, f"{where}.{key}") for key, value in body.items()}
         filled["api_key"] = _key(body.get("api_key"), filled.get("api_key"), where)
         endpoints[name] = validated(Endpoint, filled, where)
         if variable := ENVIRONMENT_NAME.fullmatch(str(body.get("api_key"))):
@@ -230,15 +230,7 @@ def _key(written: Any, expanded: Any, where: str) -> Any:
     """The key of an entry that can be sent; anything but text is left for its section to refuse."""
     if isinstance(expanded, str):
         variable = ENVIRONMENT_NAME.fullmatch(written)
-        if variable and os.environ.get(variable[1]):
-            origin = f"{where}.api_key: {from_environment(variable[1])}"
-        else:
-            origin = f"{where}.api_key"
-        expanded = checked_key(expanded, origin)
+        of_variable = variable and os.environ.get(variable[1])
+        origin = f": {from_environment(variable[1])}" if variable and of_variable else ""
+        expanded = checked_key(expanded, f"{where}.api_key{origin}")
     return expanded or environment_key("OPENAI_API_KEY")
-
-
-def _expanded(value: Any, where: str) -> Any:
-    if isinstance(value, list):
-        return [expand(item, where) for item in value]
-    return expand(value, where)

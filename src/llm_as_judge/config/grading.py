@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from llm_as_judge.config.reading import Number, Section, as_number, merge
 from llm_as_judge.errors import ConfigError
@@ -143,30 +142,17 @@ class RewardConfig(Section):
     def _short_forms(cls, given: Any) -> Any:
         return reward_keys(given) if isinstance(given, Mapping) else given
 
-    @field_validator("weights")
+    @field_validator("weights", "options")
     @classmethod
-    def _known_parts(cls, given: dict[str, float]) -> dict[str, float]:
-        with _as_value_error():
-            return all_weights(given)
-
-    @field_validator("options")
-    @classmethod
-    def _known_options(cls, given: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        with _as_value_error():
-            return all_options(given)
+    def _known(cls, given: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        try:
+            return all_weights(given) if info.field_name == "weights" else all_options(given)
+        except ConfigError as error:  # for pydantic, which then tells file and key
+            raise ValueError(str(error)) from None
 
 
 RULES_ALONE: Mapping[str, str] = {"judge.kind": "llm", "judge.model": "none"}
 """Keys under which no judge is asked."""
-
-
-@contextmanager
-def _as_value_error() -> Iterator[None]:
-    """For pydantic, which then tells file and key."""
-    try:
-        yield
-    except ConfigError as error:
-        raise ValueError(str(error)) from None
 
 
 def judge_keys(section: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,9 +63,13 @@ def keys_called(name: str) -> list[str]:
     ]
 
 
-_SERVED = ("executor.model", "judge.model")
-_MODELS = ("policy.name", *_SERVED, "experience.embedder")
-"""Places of model names."""
+_MODELS = (
+    ("policy", "name", False),
+    ("executor", "model", True),
+    ("judge", "model", True),
+    ("experience", "embedder", False),
+)
+"""(section, key, whether an endpoint may have it) of each name of a model."""
 
 
 def load_config(
@@ -88,15 +92,12 @@ def load_config(
     """
     file = _find_profile(path)
     under, tree = _layers_of_file(file)
-    layers: list[tuple[str, dict[str, Any]]] = [(str(file), tree)]
-    for text in overrides:
-        layers.append((f"--set {without_secrets(text)}", _parse_override(text)))
-    set_flags = {k: v for k, v in (flags or {}).items() if v is not None}
-    if model is not None:
-        set_flags["policy.name"] = model
-    layers.append(("flags", _nest(set_flags, "flags")))
+    set_flags = {**(flags or {}), **({} if model is None else {"policy.name": model})}
+    set_flags = {key: value for key, value in set_flags.items() if value is not None}
+    commands = [(f"--set {without_secrets(text)}", _parse_override(text)) for text in overrides]
+    commands.append(("flags", _nest(set_flags, "flags")))
     command: dict[str, Any] = {}
-    for _, layer in layers[1:]:
+    for _, layer in commands:
         merge(command, layer)
     merged = _with_preset(under)
     merge(merged, _with_preset(tree))
@@ -107,10 +108,10 @@ def load_config(
     entry = find_model(name) if isinstance(name, str) else None
     if model is not None and entry is None:  # a written program would never look for it
         raise no_such_policy(model, "--model")
-    base = _nest(entry.overrides, f"models.yaml: models.{name}.overrides") if entry else {}
-    base = _with_preset(base)
+    overridden = _nest(entry.overrides, f"models.yaml: models.{name}.overrides") if entry else {}
+    base = _with_preset(overridden)
     merge(base, merged)
-    where = " + ".join(where for where, layer in layers if layer)
+    where = " + ".join(where for where, layer in ((str(file), tree), *commands) if layer)
     found = validated(Config, base, where, also_known=tuple(FLAT_KEYS))
     return found.as_commanded(
         f"{section}.{key}"
@@ -122,26 +123,20 @@ def load_config(
 
 def _resolve_names(merged: Mapping[str, Any]) -> None:
     """Every model's name as :func:`resolved_name` gives it."""
-    for place in _MODELS:
-        section, key = place.split(".")
-        _resolve(merged.get(section), key, served=place in _SERVED)
     executors = merged.get("executors")
-    for one in executors.values() if isinstance(executors, dict) else ():
-        _resolve(one, "model", served=True)
-
-
-def _resolve(section: Any, key: str, *, served: bool) -> None:
-    if isinstance(section, dict) and isinstance(section.get(key), str):
-        section[key] = resolved_name(section[key], served=served)
+    others = executors.values() if isinstance(executors, dict) else ()
+    places = [(merged.get(section), key, served) for section, key, served in _MODELS]
+    for section, key, served in (*places, *((one, "model", True) for one in others)):
+        if isinstance(section, dict) and isinstance(section.get(key), str):
+            section[key] = resolved_name(section[key], served=served)
 
 
 def _with_preset(layer: Mapping[str, Any]) -> dict[str, Any]:
     """``layer`` over the keys of the preset it names."""
     training = layer.get("training")
     name = training.get("preset") if isinstance(training, dict) else None
-    expanded: dict[str, Any] = {}
-    if isinstance(name, str) and name in PRESETS:  # any other name is refused with its key
-        expanded["training"] = dict(PRESETS[name])
+    known = isinstance(name, str) and name in PRESETS  # any other name is refused with its key
+    expanded: dict[str, Any] = {"training": dict(PRESETS[name])} if known else {}
     merge(expanded, layer)
     return expanded
 

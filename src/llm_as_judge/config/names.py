@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Literal
 
 from llm_as_judge.config.catalog import ModelEntry, ModelSource, load_models
 from llm_as_judge.config.endpoints import load_endpoints
@@ -144,17 +145,18 @@ def _unlisted(name: str) -> ModelEntry | None:
     """Weights that models.yaml does not list."""
     path = _weights_here(name)
     if path is not None:
-        label = file_label(str(path))
-        if path.is_file():
-            source = ModelSource(path=path)
-            return ModelEntry(name=label, format="gguf", filename=path.name, sources=(source,))
-        return ModelEntry(name=label, format="safetensors", sources=(ModelSource(path=path),))
+        return _entry(str(path), ModelSource(path=path), path.name if path.is_file() else "")
     on_hub = _HUB_ID.fullmatch(name)
     if on_hub is None or Path(name).exists():  # a folder of something else
         return None
-    repository, file = on_hub.groups()
-    label = file_label(name)
-    source = ModelSource(hub=repository, file=file)
-    if file is None:
-        return ModelEntry(name=label, format="safetensors", sources=(source,))
-    return ModelEntry(name=label, format="gguf", filename=label, sources=(source,))
+    source = ModelSource(hub=on_hub[1], file=on_hub[2])
+    return _entry(name, source, filename=file_label(name) if on_hub[2] else "")
+
+
+def _entry(name: str, source: ModelSource, filename: str) -> ModelEntry:
+    """
+    Args:
+        filename: of GGUF weights; empty for others.
+    """
+    kind: Literal["gguf", "safetensors"] = "gguf" if filename else "safetensors"
+    return ModelEntry(name=file_label(name), format=kind, filename=filename, sources=(source,))

@@ -70,16 +70,15 @@ def provided(name: str) -> dict[str, Any] | None:
     if which is None:
         return None
     provider, price = providers()[which], prices().get(name)
-    priced = {}
-    if price is not None:
-        priced = {
-            "usd_per_million_prompt_tokens": price.prompt,
-            "usd_per_million_completion_tokens": price.completion,
-            "usd_per_million_cached_tokens": price.cached,
-        }
     key = environment_key(provider.api_key) if provider.api_key else ""
-    model = name.partition("/")[2]
-    return {"base_url": provider.base_url, "model_name": model, "api_key": key, **priced}
+    return {
+        "base_url": provider.base_url,
+        "model_name": name.partition("/")[2],
+        "api_key": key,
+        "usd_per_million_prompt_tokens": price and price.prompt,
+        "usd_per_million_completion_tokens": price and price.completion,
+        "usd_per_million_cached_tokens": price and price.cached,
+    }
 
 
 def provider_key(name: str) -> str:

@@ -7,7 +7,7 @@ import difflib
 import functools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -23,8 +23,6 @@ OWN_FILE = Path("llm-as-judge.yaml")
 
 
 _OWN = "LLM_AS_JUDGE_CONFIG"
-
-
 _PACKAGE = Path(__file__).resolve().parents[1]
 _OUR_PROJECT = re.compile(r"""(?m)^name\s*=\s*["']llm-as-judge["']""")
 
@@ -91,11 +89,12 @@ def config_file(name: str) -> Path:
 
 def config_files(below: str, suffix: str = "") -> list[Path]:
     """All files below a folder of configuration, in the order of their paths there."""
-    found: dict[Path, Path] = {}
-    for folder in reversed(config_folders()):
-        for path in (folder / below).rglob(f"*{suffix}"):
-            if path.is_file():
-                found[path.relative_to(folder)] = path
+    found = {
+        path.relative_to(folder): path
+        for folder in reversed(config_folders())
+        for path in (folder / below).rglob(f"*{suffix}")
+        if path.is_file()
+    }
     return [found[name] for name in sorted(found)]
 
 
@@ -104,16 +103,23 @@ class Section(BaseModel):
 
 
 S = TypeVar("S", bound=Section)
+T = TypeVar("T")
+
+
+def options_of(kind: type[T], *sections: Section, **given: Any) -> T:
+    """What ``kind`` is of ``given`` and, for its other fields, of the keys of the same name: a later section goes
+    before an earlier one."""
+    names: Iterable[str] = getattr(kind, "__dataclass_fields__", ()) or kind.model_fields  # type: ignore[attr-defined]
+    found = {n: getattr(one, n) for one in sections for n in names if hasattr(one, n)}
+    return kind(**{**found, **given})
 
 
 # YAML 1.1 reads 5e-6 as a string: numbers are coerced from their text, nothing else is.
 def as_number(value: object) -> object:
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return value
-    return value
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 Number = Annotated[float, BeforeValidator(as_number)]
@@ -150,26 +156,18 @@ def parse_yaml(text: str, where: str) -> Any:
         return copy.deepcopy(_parsed(text))
     except RecursionError:
         problem = "nested too deeply"
+    except yaml.MarkedYAMLError as error:  # where the parser stopped; where it began, if elsewhere
+        marks = ((error.problem_mark, error.problem), (error.context_mark, error.context))
+        problem = ", ".join(
+            f"line {mark.line + 1}, column {mark.column + 1}: {_without_names(said)}"
+            for mark, said in marks
+            if mark and said
+        )
     except yaml.YAMLError as error:
-        problem = yaml_problem(error)
+        problem = " ".join(str(error).split())
     except (ArithmeticError, AttributeError, LookupError, ValueError):  # these quote the value
         problem = "a value is not of the kind that its tag (!!int and the like) or its form says"
     raise ConfigError(f"{where}: cannot be read as YAML: {problem}")
-
-
-def yaml_problem(error: yaml.YAMLError) -> str:
-    """One line: where the parser stopped, and why; where the matter began, if that is elsewhere."""
-    if not isinstance(error, yaml.MarkedYAMLError):
-        return " ".join(str(error).split())
-    places = [
-        (_position(mark), _without_names(said))
-        for mark, said in (
-            (error.problem_mark, error.problem),
-            (error.context_mark, error.context),
-        )
-        if mark and said
-    ]
-    return ", ".join(f"{position}: {said}" for position, said in places)
 
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -180,10 +178,6 @@ def _without_names(said: str) -> str:
     return _QUOTED.sub(
         lambda found: found[0] if len(found[0]) <= 4 or found[0][1] == "<" else "***", said
     )
-
-
-def _position(mark: yaml.Mark) -> str:
-    return f"line {mark.line + 1}, column {mark.column + 1}"
 
 
 def validated(
@@ -204,9 +198,8 @@ def validated(
         first = next((e for e in found_all if e["type"] == "extra_forbidden"), found_all[0])
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            raise ConfigError(
-                f"{where}: unknown key {key!r}{_did_you_mean(key, kind, also_known)}"
-            ) from None
+            meant = _did_you_mean(key, kind, also_known)
+            raise ConfigError(f"{where}: unknown key {key!r}{meant}") from None
         if first["type"] == "missing":
             place, reason = place_and_reason(error)
             above = f"{place}: " if place else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -111,7 +111,7 @@ class NamedExecutorConfig(Section):
         return text
 
 
-def checked_executor_names(named: Mapping[str, NamedExecutorConfig]) -> None:
+def checked_executor_names(named: Iterable[str]) -> None:
     """
     Raises:
         ValueError: a name that a program cannot use.

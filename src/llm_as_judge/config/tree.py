@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from llm_as_judge.config.data import DataConfig, EvaluationConfig
 from llm_as_judge.config.grading import JudgeConfig, RewardConfig
-from llm_as_judge.config.output import OutputConfig, TrackingConfig
 from llm_as_judge.config.policy import ExperienceConfig, PolicyConfig, SamplingConfig
 from llm_as_judge.config.reading import Section
 from llm_as_judge.config.running import (
@@ -25,6 +26,38 @@ from llm_as_judge.config.running import (
 from llm_as_judge.config.training import TrainingConfig
 from llm_as_judge.plugins import load_plugins
 from llm_as_judge.renamed import with_new_keys
+
+
+class TrackingConfig(Section):
+    """Trackers beside metrics.jsonl, which is always written."""
+
+    sinks: tuple[Literal["wandb", "otel"], ...] = Field(
+        (), description="Trackers to show the run in; each is an extra of the same name."
+    )
+    project: str | None = Field(
+        None, description="Project of the trackers; default: WANDB_PROJECT, else llm-as-judge."
+    )
+    online: bool = Field(
+        False,
+        description="Send figures while the run goes on. false: all stays on this machine.\n"
+        "W&B needs WANDB_API_KEY. otel sends to OTEL_EXPORTER_OTLP_ENDPOINT.",
+    )
+
+
+class OutputConfig(Section):
+    """Where results go."""
+
+    checkpoints: Path = Field(Path("checkpoints"), description="checkpoints/MODEL/grpo_mixed.")
+    logs: Path = Field(Path("logs"), description="Run directories and logs.")
+    results: Path = Field(Path("results"), description="results/evaluation/MODEL_results.json.")
+    cache: Path | None = Field(
+        None, description="Weights and downloads; default ~/.cache/llm-as-judge."
+    )
+
+    def cache_dir(self) -> Path:
+        if self.cache is not None:
+            return self.cache
+        return Path(os.environ.get("LLM_AS_JUDGE_CACHE", "~/.cache/llm-as-judge")).expanduser()
 
 
 class Config(Section):
@@ -59,10 +92,10 @@ class Config(Section):
     )
 
     _commanded: frozenset[str] = PrivateAttr(default=frozenset())
+    """Dotted keys that a command line set, by ``--set`` or an option of their own."""
 
     @property
     def commanded(self) -> frozenset[str]:
-        """Dotted keys that a command line set, by ``--set`` or an option of their own."""
         return self._commanded
 
     def as_commanded(self, keys: Iterable[str]) -> Config:
@@ -72,12 +105,8 @@ class Config(Section):
         return found
 
     @model_validator(mode="after")
-    def _executors_that_can_be_named(self) -> Config:
+    def _fits_together(self) -> Config:
         checked_executor_names(self.executors)
-        return self
-
-    @model_validator(mode="after")
-    def _threshold_within_reach(self) -> Config:
         threshold = self.experience.reward_threshold
         if self.experience.enabled and self.reward.scheme == "priced" and threshold > 1:
             raise ValueError(

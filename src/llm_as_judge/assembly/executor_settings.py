@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from llm_as_judge.assembly.documents import longest_statement
@@ -105,11 +106,16 @@ def operator_settings(config: Config) -> OperatorSettings:
     )
 
 
+def _of_executor(key: str, config: Config) -> Json:
+    value: Json = getattr(config.executor, key)
+    return value
+
+
 _BINDING = ("temperature", "top_p", "max_tokens", "max_tokens_of", "enhance")
 BOUND: Mapping[str, Callable[[Config], Json]] = {
     "executor.model": lambda config: config.executor.model,
     "weights of the executor": lambda config: model_identity(config.executor.model),
-    **{f"executor.{key}": lambda config, k=key: getattr(config.executor, k) for key in _BINDING},
+    **{f"executor.{key}": partial(_of_executor, key) for key in _BINDING},
     VERSION: lambda config: GRADING_VERSION,
 }
 """Conditions that a stop table is bound to, by their names in a bank: with another executor the same draws

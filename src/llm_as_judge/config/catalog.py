@@ -176,7 +176,7 @@ def expand(value: Any, where: str, unset: str | None = None) -> Any:
     match = ENVIRONMENT_NAME.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return value
-    name, default = match.groups(unset)
+    name, default = match[1], unset if match[2] is None else match[2]
     if found := os.environ.get(name):
         return found
     if default is None:

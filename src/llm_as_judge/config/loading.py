@@ -135,8 +135,9 @@ def _with_preset(layer: Mapping[str, Any]) -> dict[str, Any]:
     """``layer`` over the keys of the preset it names."""
     training = layer.get("training")
     name = training.get("preset") if isinstance(training, dict) else None
-    known = isinstance(name, str) and name in PRESETS  # any other name is refused with its key
-    expanded: dict[str, Any] = {"training": dict(PRESETS[name])} if known else {}
+    expanded: dict[str, Any] = {}
+    if isinstance(name, str) and name in PRESETS:  # any other name is refused with its key
+        expanded["training"] = dict(PRESETS[name])
     merge(expanded, layer)
     return expanded
 

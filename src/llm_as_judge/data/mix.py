@@ -198,8 +198,8 @@ class StratifiedSampler:
 
     def state_dict(self) -> dict[str, Json]:
         """What a checkpoint keeps; JSON."""
-        made = {"seed": self.seed, "name": self.name}
-        return {**made, "drawn": self._drawn, "rows": self._fingerprint}
+        found: dict[str, Json] = {"seed": self.seed, "name": self.name}
+        return {**found, "drawn": self._drawn, "rows": self._fingerprint}
 
     def load_state_dict(self, state: Mapping[str, Json]) -> None:
         """Go on where ``state`` was taken.

@@ -48,7 +48,7 @@ from llm_as_judge.judge.judge_file import read_judge_file
 from llm_as_judge.judge.scoring import ScoringJudge
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.statistics import wilson
-from llm_as_judge.training.judge.lexical import learn_features
+from llm_as_judge.training.judge.gate import learn_features
 from llm_as_judge.training.judge.questions import questions_of
 from llm_as_judge.training.judge.rows import question_key, read_training_rows
 from llm_as_judge.training.judge.sources import BARE

@@ -53,7 +53,7 @@ from llm_as_judge.policy.checkpoint import MANIFEST, save_checkpoint
 from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.runs.table import Bank, grading_version
 from llm_as_judge.training.grpo import LossOptions
-from llm_as_judge.training.judge.learned import learned_questions
+from llm_as_judge.training.judge.rows import known_questions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.resuming import resumable
 from llm_as_judge.types import ChatReply, ChatRequest, Message, Problem, Usage
@@ -246,7 +246,7 @@ def kept_judge(folder: Path) -> None:
 def read_judge(folder: Path) -> None:
     read_judge_file(folder)
     read_features(folder)
-    learned_questions(folder, [])
+    known_questions(folder)
 
 
 def kept_stops(folder: Path) -> None:

@@ -20,7 +20,6 @@ def test_canaries_are_a_hundred_of_both_kinds() -> None:
     assert len(cases) == len({case_key(case) for case in cases}) == 100
     assert sum(case.correct for case in cases) == 50
     assert cases == canaries()
-    assert len(canaries(count=20)) == 20
 
 
 async def test_half_of_the_canaries_only_a_model_can_decide(rules: Judge) -> None:

@@ -331,7 +331,7 @@ async def test_a_choice_that_the_owner_wants_typed_is_never_open(rules: Judge) -
 async def test_a_judge_model_sees_the_options_and_a_trained_judge_is_not_asked() -> None:
     problem = Problem("q/1", "q", "qa", QUESTION, ("B",), options=GASES)
     chat = ScriptedChat({})
-    judge = Judge(last=LlmJudge(chat, attempts=1))
+    judge = Judge(last=LlmJudge(chat, backoff_s=0.0))
     await judge.grade(problem, "It glows in a red that one sees at night in shop windows.")
     await judge.aclose()
     assert "B. neon" in chat.requests[0].messages[-1].content

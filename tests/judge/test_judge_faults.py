@@ -55,12 +55,13 @@ async def verdicts(server: FaultEndpoint, timeout_s: float = 30.0) -> dict[str, 
     chat = OpenAIChat("judge", server.url, limits=limits, role="judge")
     judge = Judge(last=LlmJudge(chat, backoff_s=0.0))
     try:
-        graded = [row async for row in grade_answers(answers(), judge, 32)]
+        graded = [verdict async for verdict in grade_answers(answers(), judge, 32)]
     finally:
         await judge.aclose()
         await chat.aclose()
-    assert {row["stage"] for row in graded} == {"llm"}
-    return {row["id"]: row["correct"] for row in graded}
+    assert {verdict.stage for verdict in graded} == {"llm"}
+    pairs = zip(answers(), graded, strict=True)
+    return {answer.candidate: verdict.correct for answer, verdict in pairs}
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from llm_as_judge.errors import ConfigError, EndpointError, OutputError
+from llm_as_judge.judge import llm_judge
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.llm_judge import JudgePrompts, LlmJudge
+from llm_as_judge.judge.llm_judge import LlmJudge
 from llm_as_judge.judge.opinion import Opinion, Unreadable, read_opinion
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.types import ChatReply, ChatRequest, Problem, Usage, Verdict
@@ -131,10 +132,11 @@ PLAIN = (
 
 
 async def test_endpoints_without_schemas_answer_in_lines() -> None:
-    endpoint = Endpoint(always(PLAIN))
-    assert (await judged(endpoint, use_schema=False)).correct is True
-    assert all(request.json_schema is None for request in endpoint.requests)
-    assert (await judged(Endpoint(always(PLAIN + "\nok")), use_schema=False)).correct is None
+    for text, correct in ((PLAIN, True), (f"{PLAIN}\nok", None)):
+        endpoint = Endpoint(always(text))
+        assert (await judged(endpoint)).correct is correct
+        schemas = [request.json_schema is not None for request in endpoint.requests]
+        assert schemas == [True, True, False] * (2 if correct else 1)
 
 
 async def test_tags_inside_the_candidate_are_data() -> None:
@@ -218,23 +220,19 @@ async def test_a_torn_cache_file_is_asked_again(tmp_path: Path) -> None:
         JudgeRecords().keep("k", Verdict(None, "llm", "llm.empty"))
 
 
-def test_the_fingerprint_changes_with_prompt_and_model() -> None:
+def test_the_fingerprint_changes_with_prompt_and_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, other = Endpoint(always("")), Endpoint(always(""))
     other.name = "another"
-    prompts = JudgePrompts("Other rubric.", "Other plain.")
-    prints = {
-        Judge().fingerprint,
-        Judge(last=LlmJudge(one)).fingerprint,
-        Judge(last=LlmJudge(other)).fingerprint,
-        Judge(last=LlmJudge(one, prompts=prompts)).fingerprint,
-        Judge(last=LlmJudge(one, max_tokens=9)).fingerprint,
-    }
-    assert len(prints) == 5
-
-
-def test_missing_prompts_are_a_configuration_error(tmp_path: Path) -> None:
+    lasts = [None, LlmJudge(one), LlmJudge(other), LlmJudge(one, max_tokens=9)]
+    prints = {Judge(last=last).fingerprint for last in lasts}
+    monkeypatch.setattr(llm_judge, "config_file", lambda name: tmp_path / Path(name).name)
     with pytest.raises(ConfigError, match="judge prompt missing"):
-        JudgePrompts.load(tmp_path)
+        LlmJudge(one)
+    for name in ("rubric.txt", "plain.txt"):
+        (tmp_path / name).write_text("Other.")
+    assert len({*prints, Judge(last=LlmJudge(one)).fingerprint}) == 5
 
 
 def test_a_reply_with_half_a_character_is_logged_and_its_verdict_kept(tmp_path: Path) -> None:

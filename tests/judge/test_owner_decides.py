@@ -9,8 +9,7 @@ import pytest
 from llm_as_judge.assembly import answers_of_sets
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError, DataError
-from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.owner import SetAnswers, with_set_answers
+from llm_as_judge.judge.cascade import Judge, SetAnswers, with_set_answers
 from llm_as_judge.judge.rows import read_answer
 from llm_as_judge.types import AnswerSpec, Problem, Verdict
 

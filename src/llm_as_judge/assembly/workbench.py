@@ -15,11 +15,10 @@ from llm_as_judge.config import Config, find_model, known_model, load_endpoints
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.grading.rules import RuleGrader
 from llm_as_judge.interruptible import in_thread
-from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.cascade import Judge, SetAnswers
 from llm_as_judge.judge.cascade import judge_fingerprint as fingerprint_of
 from llm_as_judge.judge.judge_file import JUDGE_FILE, JudgeFile
 from llm_as_judge.judge.kinds import JudgePlace, judge_kind, rules_alone
-from llm_as_judge.judge.owner import SetAnswers
 from llm_as_judge.judge.records import JudgeRecords
 from llm_as_judge.judge.scoring import Computing
 from llm_as_judge.llm.billing import BilledAs

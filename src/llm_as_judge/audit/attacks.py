@@ -67,20 +67,33 @@ def _several(seed: Seed, rng: random.Random) -> list[str]:
     return [", ".join(shown), " or ".join(shown), "\n".join(shown), " / ".join(shown)]
 
 
-def _hedged(seed: Seed, rng: random.Random) -> list[str]:
-    gold = seed.gold or "unanswerable"
-    other = rng.choice(seed.wrong)
-    return [
-        f"Either {gold} or {other}.",
-        f"Maybe {gold}, maybe {other}.",
-        f"It is {gold}, or else it is {other}.",
-        f"The answer is {gold}. On second thought, the answer is {other}.",
-    ]
+def _sentences(
+    *texts: str, kinds: Sequence[str] = ()
+) -> Callable[[Seed, random.Random], list[str]]:
+    """With the gold, and a wrong answer where a text names one: any, or the first of them.
+
+    Args:
+        kinds: of seeds; none = all.
+    """
+
+    def write(seed: Seed, rng: random.Random) -> list[str]:
+        if kinds and seed.kind not in kinds:
+            return []
+        words = {"gold": seed.gold or "unanswerable", "first": next(iter(seed.wrong), "")}
+        if any("{other}" in text for text in texts):
+            words["other"] = rng.choice(seed.wrong)
+        return [text.format(**words) for text in texts]
+
+    return write
 
 
-def _negated(seed: Seed, rng: random.Random) -> list[str]:
-    gold = seed.gold or "unanswerable"
-    return [f"not {gold}", f"It is not {gold}.", f"Anything but {gold}", f"never {gold}"]
+_hedged = _sentences(
+    "Either {gold} or {other}.",
+    "Maybe {gold}, maybe {other}.",
+    "It is {gold}, or else it is {other}.",
+    "The answer is {gold}. On second thought, the answer is {other}.",
+)
+_negated = _sentences("not {gold}", "It is not {gold}.", "Anything but {gold}", "never {gold}")
 
 
 def _echo(seed: Seed, rng: random.Random) -> list[str]:
@@ -109,16 +122,10 @@ _MAGNITUDES = frozenset({"near_zero", "last_digits"})
 def _other_unit(seed: Seed, rng: random.Random) -> list[str]:
     if seed.kind != "number":
         return []
-    found = [
-        f"{seed.gold}%",
-        f"{seed.gold} percent",
-        f"{seed.gold} thousand",
-        f"{seed.gold} million",
-        f"{seed.gold} squared",
-    ]
+    units = ["%", " percent", " thousand", " million", " squared"]
     if other := _texts().other_units.get(seed.unit):
-        found.append(f"{seed.gold} {other}")
-    return found
+        units.append(f" {other}")
+    return [seed.gold + unit for unit in units]
 
 
 def _turned(seed: Seed, rng: random.Random) -> list[str]:
@@ -183,25 +190,21 @@ def _superset(seed: Seed, rng: random.Random) -> list[str]:
     return []
 
 
-def _shifted(seed: Seed, rng: random.Random) -> list[str]:
-    """One word beside the gold makes it something else."""
-    if seed.kind != "span":
-        return []
-    gold = seed.gold
-    return [
-        f"The deputy of {gold}.",
-        f"{gold}'s successor.",
-        f"A former {gold}.",
-        f"It used to be {gold}.",
-        f"Next to {gold}.",
-        f"{gold} for members alone.",
-        f"{gold} is forbidden.",
-        f"It looks like {gold}; it is {seed.wrong[0]}.",
-        f"From {gold} to {seed.wrong[0]}.",
-        f"Above {gold}.",
-        f"{gold} hands it on to {seed.wrong[0]}.",
-        f"It was {gold} until last year.",
-    ]
+_shifted = _sentences(  # one word beside the gold makes it something else
+    "The deputy of {gold}.",
+    "{gold}'s successor.",
+    "A former {gold}.",
+    "It used to be {gold}.",
+    "Next to {gold}.",
+    "{gold} for members alone.",
+    "{gold} is forbidden.",
+    "It looks like {gold}; it is {first}.",
+    "From {gold} to {first}.",
+    "Above {gold}.",
+    "{gold} hands it on to {first}.",
+    "It was {gold} until last year.",
+    kinds=("span",),
+)
 
 
 def _abstained(seed: Seed, rng: random.Random) -> list[str]:

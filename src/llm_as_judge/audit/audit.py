@@ -34,6 +34,8 @@ from llm_as_judge.types import Completion, Execution, Program, Rollout, Verdict
 
 Progress = Callable[[int, int], None]
 _CONCURRENCY = 8
+_AGAIN = 150
+"""Cases graded a second time, to see whether verdicts are steady."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,14 @@ class Graded:
     verdict: Verdict
     seconds: float
     again: Verdict | None = None
+
+    @property
+    def accepted(self) -> bool:
+        return self.verdict.correct is True
+
+    @property
+    def label(self) -> str:
+        return "right" if self.case.correct else "wrong"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,36 +115,31 @@ async def run_audit(
     labeled: Sequence[Case] = (),
     *,
     own: Sequence[Case] = (),
-    seed: int = 0,
     attack_numbers: int = 40,
-    again: int = 150,
     sample: float | None = None,
     tries: int = 0,
     runs: Runs | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
-    """Measures ``judge``.
+    """Measures ``judge``, which must have no memory (``Judge.fresh``): some cases are graded twice.
 
     Args:
         mode: who judges; of ``rules`` alone less is asked.
         labeled: rows with human labels; without them the attacks and controls are the labels.
         own: further such rows, of whom the judge is for: a sample has them all.
         attack_numbers: word problems that attacks are made from; more make more attacks.
-        again: cases graded a second time, to see whether verdicts are steady. The judge must
-            have no memory then (``Judge.fresh``).
         sample: share of each stratum (source, category, label) but ``own`` that is graded, and of the
             second pass; no canaries. None = all.
         tries: of the search for wrong answers that are accepted, after all else.
         runs: verdicts of an earlier, broken off part; new ones are added.
     """
-    attacks, controls = make_attacks(seed, attack_numbers), make_controls(seed, attack_numbers)
+    attacks, controls = make_attacks(0, attack_numbers), make_controls(0, attack_numbers)
     if sample is None:
         cases = [*labeled, *own, *attacks, *controls]
     else:
-        cases = [*own, *sampled([*labeled, *attacks, *controls], sample, seed)]
-        again = round(again * sample)
-    rng = random.Random(seed)
-    repeated = [cases[i] for i in sorted(rng.sample(range(len(cases)), min(again, len(cases))))]
+        cases = [*own, *sampled([*labeled, *attacks, *controls], sample, 0)]
+    again = min(round(_AGAIN * (sample or 1)), len(cases))
+    repeated = [cases[i] for i in sorted(random.Random(0).sample(range(len(cases)), again))]
     watched = canaries() if mode != "rules" and sample is None else []
     grading = _Grading(judge, Runs(None) if runs is None else runs, progress)
     grading.total = len(cases) + len(repeated) + len(watched) + tries
@@ -144,11 +149,10 @@ async def run_audit(
     # A second pass, after the first: a judge that drifts answers otherwise now.
     second = {id(g.case): g.verdict for g in await grading.all(repeated, "again")}
     graded = [replace(g, again=second.get(id(g.case))) for g in first]
-    by_label = [g for g in graded if g.case.source not in {"attack", "control"}]
-    report = _measure(graded, by_label or graded, fingerprint, mode, seed, sample)
+    report = _measure(graded, fingerprint, mode, sample)
     verdicts = {case_key(g.case): g.verdict.correct for g in await grading.all(watched, "canary")}
-    questions = searchable(seeds(seed), own) if tries else []
-    finds = await search(grading.verdicts, questions, tries=tries, seed=seed)
+    questions = searchable(seeds(), own) if tries else []
+    finds = await search(grading.verdicts, questions, tries=tries, seed=0)
     rows = tuple(find.row for find in finds)
     return replace(report, canaries=verdicts, searched=tries, finds=rows)
 
@@ -174,10 +178,7 @@ class _Grading:
             self._env,
             lambda run: self._report_progress(times[run.key]),
         )
-        return [
-            Graded(case, *_verdict_of(self._runs.runs[key]))
-            for case, key in zip(cases, keys, strict=True)
-        ]
+        return [_graded(case, self._runs.runs[key]) for case, key in zip(cases, keys, strict=True)]
 
     async def verdicts(self, cases: Sequence[Case]) -> list[Verdict]:
         return [graded.verdict for graded in await self.all(cases, "search")]
@@ -205,37 +206,33 @@ def _record(key: RunKey, case: Case, verdict: Verdict, seconds: float) -> RunRec
     return RunRecord.of(key.program, graded, GRADING_VERSION)
 
 
-def _verdict_of(run: RunRecord) -> tuple[Verdict, float]:
-    """With the seconds that it took."""
+def _graded(case: Case, run: RunRecord) -> Graded:
     assert run.rollout is not None
     assert run.rollout.execution is not None
     assert run.rollout.verdict is not None
-    return run.rollout.verdict, run.rollout.execution.seconds
+    return Graded(case, run.rollout.verdict, run.rollout.execution.seconds)
 
 
 def _measure(
-    graded: Sequence[Graded],
-    labeled: Sequence[Graded],
-    fingerprint: str,
-    mode: Mode,
-    seed: int,
-    sample: float | None,
+    graded: Sequence[Graded], fingerprint: str, mode: Mode, sample: float | None
 ) -> AuditReport:
+    by_label = [g for g in graded if g.case.source not in {"attack", "control"}]
+    labeled = by_label or graded
     attacks = [g for g in graded if g.case.source == "attack"]
     controls = [g for g in graded if g.case.source == "control"]
     twice = [g for g in graded if g.again is not None]
     costs = [g.verdict.cost_usd for g in graded]
     precision, recall, false_positive = _rates(labeled)
-    sources = _by_source(labeled, seed)
-    believed = [g for g in graded if g.verdict.correct and not g.case.correct]
+    sources = _by_source(labeled)
+    believed = [g for g in graded if g.accepted and not g.case.correct]
     measured = {
         "precision": precision,
         "recall": recall,
         "right rejected": _share(
             [g for g in labeled if g.case.correct], lambda g: g.verdict.correct is False
         ),
-        "attacks accepted": _share(attacks, lambda g: g.verdict.correct is True),
-        "controls accepted": _share(controls, lambda g: g.verdict.correct is True),
+        "attacks accepted": _share(attacks, lambda g: g.accepted),
+        "controls accepted": _share(controls, lambda g: g.accepted),
         "abstain rate": _share(graded, lambda g: g.verdict.correct is None),
         "parse failure rate": _share(graded, _unreadable),
         "flip rate": _share(twice, _flipped),
@@ -248,13 +245,28 @@ def _measure(
         recall=recall,
         false_positive_rate=false_positive,
         sources=sources,
-        stages=_stages(graded),
-        by_model=_by_model(graded),
+        stages=_counted(
+            graded,
+            lambda g: g.verdict.stage,
+            tuple(_OUTCOMES.values()),
+            lambda g: [_OUTCOMES[g.verdict.correct]],
+        ),
+        by_model=_counted(
+            [g for g in graded if g.verdict.stage == "llm"],
+            lambda g: g.case.source,
+            ("right", "right_accepted", "wrong", "wrong_accepted"),
+            lambda g: [g.label, f"{g.label}_accepted"][: 1 + g.accepted],
+        ),
         wrong_accepted=len(believed),
         wrong_by_rule=dict(
             Counter(g.verdict.rule for g in believed if g.verdict.stage != "llm").most_common()
         ),
-        attacks=_categories(attacks),
+        attacks=_counted(
+            attacks,
+            lambda g: g.case.category,
+            ("accepted", "n"),
+            lambda g: ["n", "accepted"][: 1 + g.accepted],
+        ),
         attacks_accepted=measured["attacks accepted"],
         controls_accepted=measured["controls accepted"],
         abstain_rate=measured["abstain rate"],
@@ -264,11 +276,7 @@ def _measure(
         median_s=median(g.seconds for g in graded),
         slowest_s=max(g.seconds for g in graded),
         bars=check_bars(
-            mode,
-            measured,
-            sources,
-            labeled=any(g.case.source not in {"attack", "control"} for g in graded),
-            sampled=sample is not None,
+            mode, measured, sources, labeled=bool(by_label), sampled=sample is not None
         ),
         canaries={},
         sample=sample,
@@ -292,13 +300,13 @@ def _flipped(graded: Graded) -> bool:
 
 def _rates(graded: Sequence[Graded]) -> tuple[Interval, Interval, Interval]:
     """Precision, recall, false-positive rate; an abstention accepts nothing."""
-    accepted = [g for g in graded if g.verdict.correct]
+    accepted = [g for g in graded if g.accepted]
     right = [g for g in graded if g.case.correct]
     wrong = [g for g in graded if not g.case.correct]
     hits = sum(g.case.correct for g in accepted)
     return (
         proportion(hits, len(accepted)),
-        proportion(sum(g.verdict.correct is True for g in right), len(right)),
+        proportion(sum(g.accepted for g in right), len(right)),
         proportion(len(accepted) - hits, len(wrong)),
     )
 
@@ -313,7 +321,7 @@ def _kind(graded: Sequence[Graded]) -> str:
     return "numeric" if len(plain) >= 0.9 * len(problems) else "hard mathematics"
 
 
-def _by_source(graded: Sequence[Graded], seed: int) -> dict[str, dict[str, Any]]:
+def _by_source(graded: Sequence[Graded]) -> dict[str, dict[str, Any]]:
     groups: dict[str, list[Graded]] = defaultdict(list)
     for one in graded:
         groups[one.case.source].append(one)
@@ -329,39 +337,30 @@ def _by_source(graded: Sequence[Graded], seed: int) -> dict[str, dict[str, Any]]
             "decided": len(decided),
             "precision": precision,
             "recall": recall,
-            "kappa": kappa_interval(decided, seed),
+            "kappa": kappa_interval(decided),
         }
     return found
 
 
-def _stages(graded: Sequence[Graded]) -> dict[str, dict[str, int]]:
-    names = {True: "correct", False: "incorrect", None: "not_graded"}
+_OUTCOMES = {True: "correct", False: "incorrect", None: "not_graded"}
+
+
+def _counted(
+    graded: Sequence[Graded],
+    group: Callable[[Graded], str],
+    columns: Sequence[str],
+    counts: Callable[[Graded], Sequence[str]],
+) -> dict[str, dict[str, int]]:
+    """Group -> column -> how many.
+
+    Args:
+        counts: columns that one counts in.
+    """
     found: dict[str, dict[str, int]] = {}
     for one in graded:
-        cells = found.setdefault(one.verdict.stage, dict.fromkeys(names.values(), 0))
-        cells[names[one.verdict.correct]] += 1
-    return found
-
-
-def _by_model(graded: Sequence[Graded]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for one in graded:
-        if one.verdict.stage != "llm":
-            continue
-        empty = dict.fromkeys(("right", "right_accepted", "wrong", "wrong_accepted"), 0)
-        cells = found.setdefault(one.case.source, empty)
-        label = "right" if one.case.correct else "wrong"
-        cells[label] += 1
-        cells[f"{label}_accepted"] += one.verdict.correct is True
-    return found
-
-
-def _categories(attacks: Sequence[Graded]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for one in attacks:
-        cells = found.setdefault(one.case.category, {"accepted": 0, "n": 0})
-        cells["n"] += 1
-        cells["accepted"] += one.verdict.correct is True
+        cells = found.setdefault(group(one), dict.fromkeys(columns, 0))
+        for column in counts(one):
+            cells[column] += 1
     return found
 
 

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from llm_as_judge.audit.attacks import Case, make_attacks, make_controls
@@ -49,22 +49,18 @@ _OPEN = (
 """Question, gold, another way to say it, something else that shares a word with it."""
 
 
-def canaries(seed: int = 0, count: int = 100) -> list[Case]:
-    """``count`` cases, half of them wrong; half of them need a model (at most 50)."""
-    rng = random.Random(seed)
-    questions = rng.sample(_OPEN, min(len(_OPEN), count // 4))
-    cases = [case for row in questions for case in _pair(*row)]
-    left = count - len(cases)
-    attacks, controls = make_attacks(seed, 10), make_controls(seed, 10)
-    return [*cases, *rng.sample(attacks, left // 2), *rng.sample(controls, left - left // 2)]
-
-
-def _pair(question: str, gold: str, right: str, wrong: str) -> tuple[Case, Case]:
-    problem = Problem(f"canary/open/{gold}", "open", "qa", question, (gold,))
-    return (
-        Case(problem, right, True, "canary", "open"),
-        Case(problem, wrong, False, "canary", "open"),
-    )
+def canaries() -> list[Case]:
+    """100 cases, half of them wrong; half of them need a model."""
+    rng = random.Random(0)
+    cases = []
+    for question, gold, right, wrong in rng.sample(_OPEN, len(_OPEN)):
+        problem = Problem(f"canary/open/{gold}", "open", "qa", question, (gold,))
+        cases += [
+            Case(problem, text, correct, "canary", "open")
+            for text, correct in ((right, True), (wrong, False))
+        ]
+    attacks, controls = make_attacks(0, 10), make_controls(0, 10)
+    return [*cases, *rng.sample(attacks, 25), *rng.sample(controls, 25)]
 
 
 def case_key(case: Case) -> str:
@@ -113,15 +109,20 @@ class CanaryWatch:
         self,
         judge: Grader,
         before: Mapping[str, bool | None] | None = None,
-        cases: Sequence[Case] | None = None,
     ) -> None:
         self._judge = judge
-        self._cases = list(cases) if cases is not None else canaries()
+        self._cases = canaries()
         self.before: dict[str, bool | None] = dict(before or {})
 
     async def check(self) -> CanaryReport:
         """Grades all of them. One that is not graded, now or before, has not changed."""
-        now = await _graded(self._judge, [(c.problem, c.candidate) for c in self._cases])
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(case: Case) -> Verdict:
+            async with limit:
+                return await failed_as_open(self._judge.grade(case.problem, case.candidate))
+
+        now = await asyncio.gather(*map(one, self._cases))
         changed, right = [], 0
         for case, verdict in zip(self._cases, now, strict=True):
             key = case_key(case)
@@ -132,13 +133,3 @@ class CanaryWatch:
             right += verdict.correct is case.correct
         silent = sum(verdict.correct is None for verdict in now)
         return CanaryReport(len(now), right, silent, tuple(changed))
-
-
-async def _graded(judge: Grader, items: Sequence[tuple[Problem, str]]) -> list[Verdict]:
-    limit = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(problem: Problem, answer: str) -> Verdict:
-        async with limit:
-            return await failed_as_open(judge.grade(problem, answer))
-
-    return list(await asyncio.gather(*(one(problem, answer) for problem, answer in items)))

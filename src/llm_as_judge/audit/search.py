@@ -195,12 +195,13 @@ def searchable(seeds: Sequence[Seed], own: Sequence[Case]) -> list[Seed]:
     for at, problem in enumerate(asked):
         known = {normalize_answer(gold) for gold in problem.answers}
         after = islice(cycle(golds), at + 1, at + len(golds))
-        apart = (text for text, normal in after if _is_apart(normal, known))
+        apart = (text for text, normal in after if is_apart(normal, known))
         wrong = tuple(dict.fromkeys(islice(apart, _OTHERS)))
         if len(wrong) > 1:
             found.append(Seed(problem, "span", wrong))
     return found
 
 
-def _is_apart(gold: str, known: set[str]) -> bool:
+def is_apart(gold: str, known: set[str]) -> bool:
+    """Whether a gold is no part of the known ones, nor one of them of it."""
     return bool(gold) and not any(gold in one or one in gold for one in known)

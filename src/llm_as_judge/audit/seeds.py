@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Literal
@@ -72,11 +72,6 @@ def _written() -> _File:
     return _File.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
-def _number_seeds(rng: random.Random, count: int) -> list[Seed]:
-    stories = _written().stories
-    return [_number_seed(rng, index, stories[index % len(stories)]) for index in range(count)]
-
-
 def _number_seed(rng: random.Random, index: int, story: _Story) -> Seed:
     b = rng.randint(3, 19)
     a = rng.randint(b + 4, 60)
@@ -93,56 +88,45 @@ def _number_seed(rng: random.Random, index: int, story: _Story) -> Seed:
     )
 
 
-def _math_seed(index: int, row: _Question) -> Seed:
-    problem = Problem(f"seed/math/{index}", "math", "math", row.question, (row.gold,))
-    return Seed(problem, "math", row.wrong, row.right, expression=row.expression)
-
-
-def _span_seed(index: int, row: _Question) -> Seed:
-    passage = _written().passage
-    name = f"seed/span/{index}"
-    problem = Problem(name, SQUAD2.name, "qa", row.question, (row.gold,), context=passage)
-    return Seed(problem, "span", row.wrong, row.right)
-
-
-def _open_seed(index: int, row: _Question) -> Seed:
-    problem = Problem(f"seed/open/{index}", "open", "qa", row.question, row.golds)
-    return Seed(problem, "span", row.wrong, row.right)
-
-
-def _yes_no_seed(index: int, row: _Question) -> Seed:
-    gold, other = row.gold, "no" if row.gold == "yes" else "yes"
-    problem = Problem(f"seed/yes_no/{index}", HOTPOTQA.name, "qa", row.question, (gold,))
-    right = (gold.title() + ".", f"The answer is {gold}.", f"{gold.title()}, that is so.")
-    return Seed(problem, "yes_no", (other, f"{other.title()}."), right)
-
-
-def _unanswerable_seed(index: int, row: _Question) -> Seed:
-    passage = _written().passage
-    problem = Problem(f"seed/silent/{index}", SQUAD2.name, "qa", row.question, (), context=passage)
-    return Seed(problem, "unanswerable", row.wrong)
-
-
-def _choice_seed(index: int, row: _Question) -> Seed:
-    letter, options = row.gold, row.options
-    name = f"seed/choice/{index}"
-    problem = Problem(name, MMLU.name, "qa", row.question, (letter,), options=options)
-    others = tuple(chr(65 + i) for i in range(4) if chr(65 + i) != letter)
-    text = options[ord(letter) - 65]
-    right = (f"({letter})", f"{letter}.", f"The answer is {letter}.", text, f"{letter}. {text}")
-    return Seed(problem, "choice", others, right)
+def _wrong_and_right(kind: str, row: _Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    gold = row.gold
+    if kind == "yes_no":
+        other = "no" if gold == "yes" else "yes"
+        right = (gold.title() + ".", f"The answer is {gold}.", f"{gold.title()}, that is so.")
+        return (other, f"{other.title()}."), right
+    if kind == "choice":
+        text = row.options[ord(gold) - ord("A")]
+        said = (f"({gold})", f"{gold}.", f"The answer is {gold}.", text, f"{gold}. {text}")
+        return tuple(letter for letter in "ABCD" if letter != gold), said
+    return row.wrong, row.right
 
 
 def seeds(seed: int = 0, numbers: int = 40) -> list[Seed]:
     """All seeds; the numbers of the word problems depend on ``seed``."""
-    file = _written()
-    made: Sequence[tuple[Callable[[int, _Question], Seed], tuple[_Question, ...]]] = (
-        (_math_seed, file.math),
-        (_span_seed, file.spans),
-        (_open_seed, file.open),
-        (_yes_no_seed, file.yes_no),
-        (_unanswerable_seed, file.unanswerable),
-        (_choice_seed, file.choices),
+    file, rng = _written(), random.Random(seed)
+    found = [
+        _number_seed(rng, index, file.stories[index % len(file.stories)])
+        for index in range(numbers)
+    ]
+    sets: Sequence[tuple[str, str, str, tuple[_Question, ...]]] = (
+        ("math", "math", "math", file.math),
+        ("span", "span", SQUAD2.name, file.spans),
+        ("open", "span", "open", file.open),
+        ("yes_no", "yes_no", HOTPOTQA.name, file.yes_no),
+        ("silent", "unanswerable", SQUAD2.name, file.unanswerable),
+        ("choice", "choice", MMLU.name, file.choices),
     )
-    fixed = [make(index, row) for make, rows in made for index, row in enumerate(rows)]
-    return [*_number_seeds(random.Random(seed), numbers), *fixed]
+    for name, kind, dataset, rows in sets:
+        for index, row in enumerate(rows):
+            problem = Problem(
+                f"seed/{name}/{index}",
+                dataset,
+                "math" if kind == "math" else "qa",
+                row.question,
+                row.golds or ((row.gold,) if row.gold else ()),
+                context=file.passage if dataset == SQUAD2.name else "",
+                options=row.options,
+            )
+            wrong, right = _wrong_and_right(kind, row)
+            found.append(Seed(problem, kind, wrong, right, expression=row.expression))
+    return found

@@ -53,9 +53,7 @@ def find_audit_status(results: Path, fingerprint: str) -> AuditStatus:
     return found
 
 
-def read_audit_status(
-    path: Path, fingerprint: str, max_age_days: float = MAX_AGE_DAYS
-) -> AuditStatus:
+def read_audit_status(path: Path, fingerprint: str) -> AuditStatus:
     """What the report at ``path`` says of the judge with ``fingerprint``."""
     try:
         text = path.read_bytes()
@@ -65,18 +63,18 @@ def read_audit_status(
     except (OSError, ValueError, RecursionError) as error:
         reason = f"not an audit report ({error})"
         return AuditStatus(fingerprint, "unreadable", reason, str(path))
-    status, reason = _read(document, fingerprint, max_age_days)
+    status, reason = _read(document, fingerprint)
     return AuditStatus(fingerprint, status, reason, str(path), hashlib.sha256(text).hexdigest())
 
 
-def _read(document: Any, fingerprint: str, max_age_days: float) -> tuple[Status, str]:
+def _read(document: Any, fingerprint: str) -> tuple[Status, str]:
     if not isinstance(document, Mapping) or not isinstance(document.get("time"), (int, float)):
         return "unreadable", "not an audit report"
     if document.get("fingerprint") != fingerprint:
         return "other_judge", f"audit of judge {document.get('fingerprint')}, not of {fingerprint}"
     age_days = (time.time() - document["time"]) / _DAY_S
-    if document.get("mode") not in ("rules", "weights") and not 0 <= age_days <= max_age_days:
-        return "old", f"the audit is {age_days:.0f} days old, wanted at most {max_age_days:g}"
+    if document.get("mode") not in ("rules", "weights") and not 0 <= age_days <= MAX_AGE_DAYS:
+        return "old", f"the audit is {age_days:.0f} days old, wanted at most {MAX_AGE_DAYS:g}"
     if document.get("sample") is not None:
         return "missing", f"only a sample of {document['sample']} was audited"
     if document.get("passed") is not True:

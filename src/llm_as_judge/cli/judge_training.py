@@ -27,9 +27,14 @@ from llm_as_judge.training.judge.calibrating import (
     calibrate_endpoint,
     calibrate_on_rows,
 )
-from llm_as_judge.training.judge.example_files import EXAMPLES, HELD_OUT, write_examples
 from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
-from llm_as_judge.training.judge.making import train_features, train_judge
+from llm_as_judge.training.judge.making import (
+    EXAMPLES,
+    HELD_OUT,
+    train_features,
+    train_judge,
+    write_examples,
+)
 from llm_as_judge.training.judge.rows import Graded, Sets, source_name
 from llm_as_judge.views.console import console, note, say
 from llm_as_judge.views.progress import Progress

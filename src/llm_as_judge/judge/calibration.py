@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from llm_as_judge.judge.parts import CHOICE, HOLDING, NEVER_ACCEPTED
@@ -68,11 +68,13 @@ def thresholds_of(part: str, known: Mapping[str, Thresholds]) -> Thresholds | No
     return found
 
 
+def sigmoid(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-max(-60.0, min(60.0, log_odds))))
+
+
 def probability(log_odds: float, thresholds: Thresholds) -> float:
     """Of being right, as calibrated (Platt scaling)."""
-    return 1 / (
-        1 + math.exp(-max(-60.0, min(60.0, thresholds.scale * log_odds + thresholds.offset)))
-    )
+    return sigmoid(thresholds.scale * log_odds + thresholds.offset)
 
 
 def calibrated(rows: Sequence[Scored], precision: float) -> dict[str, Thresholds]:
@@ -101,12 +103,7 @@ def _of_domain(parts: Sequence[Sequence[Scored]], precision: float) -> dict[str,
     accepts = [None if out else next(chosen) for out in never]
     found: dict[str, Thresholds] = {}
     for part, mine, accept in zip(parts, scored, accepts, strict=True):
-        turned = [(-log_odds, not correct) for log_odds, correct in mine]
-        reject = _lowest(turned, Counter(), Counter(taken for _, taken in turned), precision)
-        if reject is not None:
-            reject = -reject
-        if accept is not None and reject is not None and reject >= accept:
-            reject = math.nextafter(accept, -math.inf)
+        reject = rejected_to(mine, accept, precision)
         scale, offset = platt(mine)
         found[part[0].domain] = Thresholds(accept, reject, scale, offset, len(mine))
     return found
@@ -156,14 +153,12 @@ def _jointly(
         others = made[-1]
         floor = others[room - used] if room - used < len(others) else -math.inf
         above = [one for one in last if one[0] > floor]
-        other = _lowest(above, before, of, precision)
-        taken = before + Counter(
-            right for score, right in above if other is not None and score >= other
-        )
-        keeps = even_precision(taken[True], of[True], taken[False], of[False]) >= precision
-        if keeps and taken[True] - ruled[True] > most:
-            most = taken[True] - ruled[True]
-            best = [*starts, other]
+        keeps = _keeping(of, precision, before)
+        other = accepted_from(above, keeps)
+        taken = Counter(right for score, right in above if other is not None and score >= other)
+        gained = before[True] + taken[True] - ruled[True]
+        if keeps(taken[True], taken[False]) and gained > most:
+            most, best = gained, [*starts, other]
     return best
 
 
@@ -176,28 +171,52 @@ def _most_of_made(count: int) -> int:
     return found
 
 
-def _lowest(
-    scored: Sequence[tuple[float, bool]],
-    before: Counter[bool],
-    of: Counter[bool],
-    precision: float,
-) -> float | None:
-    """The lowest score from which all of that score or more, with those taken before, keep the precision.
+Keeps = Callable[[int, int], bool]
+"""Whether a promise is kept, by how many are taken rightly and how many wrongly."""
+
+
+def _keeping(of: Counter[bool], precision: float, before: Counter[bool]) -> Keeps:
+    """
+    Args:
+        of: right and wrong ones in all.
+        before: those taken before any that are counted.
+    """
+    return lambda right, wrong: (
+        even_precision(before[True] + right, of[True], before[False] + wrong, of[False])
+        >= precision
+    )
+
+
+def accepted_from(scored: Sequence[tuple[float, bool]], keeps: Keeps) -> float | None:
+    """The lowest score from which all of that score or more keep a promise.
 
     Args:
         scored: (score, whether to take it is right).
-        before, of: likewise counted: taken before any of these, and in all.
     """
-    found = None
+    found, held = None, 0
     ordered = sorted(scored, reverse=True)
-    taken = Counter(before)
-    for at, (score, right) in enumerate(ordered):
-        taken[right] += 1
-        last_of_equals = at + 1 == len(ordered) or ordered[at + 1][0] < score
-        kept = even_precision(taken[True], of[True], taken[False], of[False]) >= precision
-        if last_of_equals and kept:
+    for at, (score, right) in enumerate(ordered, 1):
+        held += right
+        last_of_equals = at == len(ordered) or ordered[at][0] < score
+        if last_of_equals and keeps(held, at - held):
             found = score
     return found
+
+
+def rejected_to(
+    scored: Sequence[tuple[float, bool]], accept: float | None, precision: float
+) -> float | None:
+    """The highest log-odds up to which rejections keep the precision, below ``accept``.
+
+    Args:
+        scored: (log-odds, whether the answer is right).
+    """
+    turned = [(-log_odds, not correct) for log_odds, correct in scored]
+    keeps = _keeping(Counter(wrong for _, wrong in turned), precision, Counter())
+    found = accepted_from(turned, keeps)
+    if found is None or accept is None or -found < accept:
+        return None if found is None else -found
+    return math.nextafter(accept, -math.inf)
 
 
 def platt(scored: Sequence[tuple[float, bool]], steps: int = 50) -> tuple[float, float]:
@@ -215,7 +234,7 @@ def platt(scored: Sequence[tuple[float, bool]], steps: int = 50) -> tuple[float,
     for _ in range(steps):
         g_a = g_b = h_aa = h_ab = h_bb = 0.0
         for x, correct in scored:
-            p = 1 / (1 + math.exp(-max(-60.0, min(60.0, scale * x + offset))))
+            p = sigmoid(scale * x + offset)
             d, w = p - (high if correct else low), max(p * (1 - p), 1e-9)
             g_a, g_b = g_a + d * x, g_b + d
             h_aa, h_ab, h_bb = h_aa + w * x * x, h_ab + w * x, h_bb + w

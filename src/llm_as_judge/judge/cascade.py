@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
@@ -22,10 +22,9 @@ from llm_as_judge.grading.graders import shipped_grading
 from llm_as_judge.grading.qa import UNEQUAL
 from llm_as_judge.grading.row_tests import TEST_LIMITS
 from llm_as_judge.grading.rules import RuleGrader, Rules
-from llm_as_judge.judge.owner import SetAnswers, with_set_answers
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.thoughts import without_thoughts
-from llm_as_judge.types import Problem, RunLimits, Sandbox, Verdict
+from llm_as_judge.types import AnswerSpec, Problem, RunLimits, Sandbox, Verdict
 
 EXACT_MATCH = "exact_match"
 """Rule of a short text that is no reference, with no judge to read it."""
@@ -53,6 +52,45 @@ class LastJudge(Protocol):
             fresh: judge again even if the verdict is known.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class SetAnswers:
+    """What the owner of a set says of all its answers."""
+
+    spec: AnswerSpec = field(default_factory=AnswerSpec)
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Gold answer -> further accepted ones."""
+
+
+def with_set_answers(problem: Problem, sets: Mapping[str, SetAnswers]) -> Problem:
+    """``problem`` as its set wants it compared; what its row says stands. Tests alone grade code.
+
+    Args:
+        sets: by name of the set; ``mine`` stands for ``mine_math`` and ``mine_qa``, too.
+    """
+    said = _of_set(problem, sets) if problem.domain != "code" else None
+    if said is None:
+        return problem
+    own, of_set = problem.spec, said.spec
+    spec = AnswerSpec(
+        kind=own.kind or of_set.kind,
+        tolerance=of_set.tolerance if own.tolerance is None else own.tolerance,
+        unit=own.unit or of_set.unit,
+        grader=own.grader or of_set.grader,
+    )
+    aliases = {_folded(gold): others for gold, others in said.aliases.items()}
+    further = (one for gold in problem.answers for one in aliases.get(_folded(gold), ()))
+    return replace(problem, spec=spec, answers=tuple(dict.fromkeys((*problem.answers, *further))))
+
+
+def _of_set(problem: Problem, sets: Mapping[str, SetAnswers]) -> SetAnswers | None:
+    name = problem.dataset
+    return sets.get(name) or sets.get(name.removesuffix(f"_{problem.domain}"))
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def judge_fingerprint(last: str | None, *, f1_threshold: float | None = None) -> str:
@@ -160,7 +198,7 @@ class Judge:
 
 def _exact_match(verdict: Verdict) -> Verdict:
     """A short text that is not the gold, with no judge that could say that it means the same."""
-    return replace(verdict, correct=False, rule=EXACT_MATCH, score=verdict.score)
+    return replace(verdict, correct=False, rule=EXACT_MATCH)
 
 
 class _Fresh:

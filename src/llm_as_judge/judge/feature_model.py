@@ -9,8 +9,7 @@ a reply is wrong. Only from the upper one on may a judge behind it accept.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +19,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.files import write_text
+from llm_as_judge.judge.calibration import accepted_from, rejected_to
 from llm_as_judge.judge.features import NAMES, features
 from llm_as_judge.refused import place_and_reason
-from llm_as_judge.statistics import even_precision, wilson
+from llm_as_judge.statistics import wilson
 from llm_as_judge.types import Problem
 
 FEATURES_FILE = "features.json"
@@ -154,43 +154,13 @@ def with_thresholds(
     if not apart:
         return model
     log_odds_N = model.log_odds_of(np.array([one.values for one in apart], dtype=float)).tolist()
-    labels = [one.correct for one in apart]
-    accept = _last_kept(
-        sorted(zip((-one for one in log_odds_N), labels, strict=True)),
-        lambda held, missed: (
-            wilson(held, held + missed)[0] if held >= precision * (held + missed) else 0.0
-        ),
-        precision,
+    scored = list(zip(log_odds_N, (one.correct for one in apart), strict=True))
+    accept = accepted_from(
+        scored, lambda right, wrong: wilson(right, right + wrong)[0] >= precision
     )
-    right = sum(labels)
-    reject = _last_kept(
-        sorted(zip(log_odds_N, (not one for one in labels), strict=True)),
-        lambda held, missed: even_precision(held, len(labels) - right, missed, right),
-        precision,
-    )
-    accept = None if accept is None else -accept
-    if accept is not None and reject is not None and reject >= accept:
-        reject = math.nextafter(accept, -math.inf)
+    reject = rejected_to(scored, accept, precision)
     update = {"precision": precision, "accept": accept, "reject": reject, "chosen_on": len(apart)}
     return model.model_copy(update=update)
-
-
-def _last_kept(
-    ordered: Sequence[tuple[float, bool]], least: Callable[[int, int], float], precision: float
-) -> float | None:
-    """The last score up to which what is taken keeps the promise; None: there is none.
-
-    Args:
-        ordered: scores from the surest on, and whether to take the row is right.
-        least: lower end of the interval of the precision, of how many were taken rightly and wrongly.
-    """
-    found, held = None, 0
-    for at, (score, right) in enumerate(ordered, 1):
-        held += right
-        last_of_equals = at == len(ordered) or ordered[at][0] > score
-        if last_of_equals and held and least(held, at - held) >= precision:
-            found = score
-    return found
 
 
 def read_features(folder: Path) -> FeatureModel | None:

@@ -9,11 +9,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from llm_as_judge.grading.squad import normalize_answer, squad_f1
 from llm_as_judge.grading.text import normal_tokens
+from llm_as_judge.judge.parts import without_listings
 from llm_as_judge.types import Problem
 
 _FUNCTION_WORDS = """
@@ -45,94 +46,14 @@ _MOST_WORDS = 400
 """Of a reply that are read: its beginning and its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
-    """Of one reply; what speaks of "the reference" is of the accepted answer that the reply holds most of."""
-
-    holds: float
-    """The words of a reference stand in the reply in one piece."""
-    equal: float
-    within: float
-    """The whole reply stands in a reference."""
-    word_recall: float
-    """Share of the reference's words in the reply, forms of one word alike."""
-    trigram_recall: float
-    trigram_precision: float
-    similarity: float
-    """Of the reference and the piece of the reply that is most like it."""
-    f1: float
-    mean_recall: float
-    """Of all references."""
-    references: float
-    references_held: float
-    last_word: float
-    """The reference's last word stands in the reply."""
-    first_word: float
-    reference_words: float
-    reply_words: float
-    question_words: float
-    sentences: float
-    reply_of_question: float
-    """Share of the reply's telling words that are the question's."""
-    reply_of_both: float
-    question_said: float
-    """Share of the question's telling words in the reply."""
-    reference_of_question: float
-    new_words: float
-    """Telling words of the reply that neither question nor reference has."""
-    new_names: float
-    new_numbers: float
-    numbers_missed: float
-    """Share of the reference's numbers that the reply lacks."""
-    number_for_number: float
-    """Both have numbers, and none is the same."""
-    names_missed: float
-    new_before: float
-    """Telling words before the place of the reference that the question has not."""
-    new_after: float
-    new_between: float
-    """Beside the reference, within three words."""
-    place: float
-    """Where the reference begins: 0 at the start of the reply, 1 at its end."""
-    first_sentence: float
-    """The reference stands in the first sentence."""
-    denying: float
-    """Words that deny which the question and the reference have not; so for the next two."""
-    hedging: float
-    turning: float
-    denying_near: float
-    """The same within five words of the reference, and before it."""
-    turning_near: float
-    genitive: float
-    """The reference is an attribute: "X's ...", "... of X"."""
-    listed: float
-    """Commas, slashes, semicolons and "or" for each word."""
-    asks_who: float
-    asks_when: float
-    asks_where: float
-    asks_how: float
-    asks_which: float
-    asks_why: float
-    yes_no: float
-
-
-NAMES = tuple(field.name for field in fields(Features))
-
-
 def features(problem: Problem, reply: str) -> list[float]:
     """In the order of :data:`NAMES`; of a problem without an accepted answer all is 0."""
-    golds = [gold for gold in _single(problem.answers) if normal_tokens(gold)]
+    apart = without_listings(problem.answers) or problem.answers
+    once = {normalize_answer(gold): gold for gold in apart}.values()
+    golds = [gold for gold in once if normal_tokens(gold)]
     if not golds:
         return [0.0] * len(NAMES)
-    found = _features(problem.question, golds, reply)
-    return [float(getattr(found, name)) for name in NAMES]
-
-
-def _single(golds: Sequence[str]) -> list[str]:
-    """Without a text that only lists the others between slashes; each once."""
-    known = {gold.strip() for gold in golds}
-    apart = [g for g in golds if "/" not in g or {part.strip() for part in g.split("/")} - known]
-    return list({normalize_answer(gold): gold for gold in apart or golds}.values())
+    return list(map(float, _features(problem.question, golds, reply).values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +64,8 @@ class _Reference:
     """Where it stands in the reply as one piece."""
 
 
-def _features(question: str, golds: Sequence[str], reply: str) -> Features:
+def _features(question: str, golds: Sequence[str], reply: str) -> dict[str, float]:
+    """What speaks of "the reference" is of the accepted answer that the reply holds most of."""
     said = normal_tokens(reply)
     if len(said) > _MOST_WORDS:
         said = said[: _MOST_WORDS // 2] + said[-_MOST_WORDS // 2 :]
@@ -177,57 +99,69 @@ def _features(question: str, golds: Sequence[str], reply: str) -> Features:
     gold_set = {word for gold in golds for word in normal_tokens(gold)}
     count = max(1, len(said))
     word = next((w for w in asked if w in _ASKED), "")
-    return Features(
-        holds=one.at is not None,
-        equal=said == wanted,
-        within=_piece(wanted, said) is not None,
-        word_recall=one.recall,
-        trigram_recall=shared / max(1, tri_gold.total()),
-        trigram_precision=shared / max(1, tri_said.total()),
-        similarity=_similarity(wanted, said, (low, high)),
-        f1=max(squad_f1(reply, gold) for gold in golds),
-        mean_recall=sum(r.recall for r in read) / len(read),
-        references=math.log(len(golds)),
-        references_held=math.log1p(sum(r.at is not None for r in read)),
-        last_word=_stem(wanted[-1]) in stems,
-        first_word=_stem(wanted[0]) in stems,
-        reference_words=math.log(len(wanted)),
-        reply_words=math.log1p(len(said)),
-        question_words=math.log1p(len(asked)),
-        sentences=math.log1p(len(sentences)),
-        reply_of_question=_share(telling, lambda w: _stem(w) in asked_stems),
-        reply_of_both=_share(telling, lambda w: _stem(w) in known),
-        question_said=len(asked_stems & stems) / max(1, len(asked_stems)),
-        reference_of_question=_share(wanted, lambda w: _stem(w) in asked_stems),
-        new_words=math.log1p(sum(new)),
-        new_names=math.log1p(sum(_stem(n) not in known and n not in gold_set for n in names)),
-        new_numbers=math.log1p(len(numbers - _numbers(asked) - _numbers(list(gold_set)))),
-        numbers_missed=len(gold_numbers - numbers) / max(1, len(gold_numbers)),
-        number_for_number=bool(gold_numbers and numbers) and not gold_numbers & numbers,
-        names_missed=_share(sorted(gold_names), lambda n: _stem(n) not in stems),
-        new_before=math.log1p(sum(new[:low])),
-        new_after=math.log1p(sum(new[high:])),
-        new_between=sum(new[max(0, low - 3) : high + 3]),
-        place=low / count,
-        first_sentence=_piece(first, wanted) is not None,
-        denying=math.log1p(sum(signs["deny"])),
-        hedging=math.log1p(sum(signs["hedge"])),
-        turning=math.log1p(sum(signs["turn"])),
-        denying_near=any(signs["deny"][max(0, low - 5) : high + 4]),
-        turning_near=any(signs["turn"][max(0, low - 5) : high + 5])
+    return {
+        "holds": one.at is not None,  # in one piece
+        "equal": said == wanted,
+        "within": _piece(wanted, said) is not None,  # the whole reply stands in a reference
+        "word_recall": one.recall,  # share of the reference's words in the reply, forms of one word alike
+        "trigram_recall": shared / max(1, tri_gold.total()),
+        "trigram_precision": shared / max(1, tri_said.total()),
+        # of the reference and the piece of the reply that is most like it
+        "similarity": _similarity(wanted, said, (low, high)),
+        "f1": max(squad_f1(reply, gold) for gold in golds),
+        "mean_recall": sum(r.recall for r in read) / len(read),  # of all references
+        "references": math.log(len(golds)),
+        "references_held": math.log1p(sum(r.at is not None for r in read)),
+        "last_word": _stem(wanted[-1]) in stems,
+        "first_word": _stem(wanted[0]) in stems,
+        "reference_words": math.log(len(wanted)),
+        "reply_words": math.log1p(len(said)),
+        "question_words": math.log1p(len(asked)),
+        "sentences": math.log1p(len(sentences)),
+        "reply_of_question": _share(
+            telling, lambda w: _stem(w) in asked_stems
+        ),  # of the reply's telling words
+        "reply_of_both": _share(telling, lambda w: _stem(w) in known),
+        "question_said": len(asked_stems & stems)
+        / max(1, len(asked_stems)),  # of the question's telling words
+        "reference_of_question": _share(wanted, lambda w: _stem(w) in asked_stems),
+        "new_words": math.log1p(sum(new)),  # telling words that neither question nor reference has
+        "new_names": math.log1p(sum(_stem(n) not in known and n not in gold_set for n in names)),
+        "new_numbers": math.log1p(len(numbers - _numbers(asked) - _numbers(list(gold_set)))),
+        "numbers_missed": len(gold_numbers - numbers)
+        / max(1, len(gold_numbers)),  # of the reference's numbers
+        # both have numbers, and none is the same
+        "number_for_number": bool(gold_numbers and numbers) and not gold_numbers & numbers,
+        "names_missed": _share(sorted(gold_names), lambda n: _stem(n) not in stems),
+        "new_before": math.log1p(sum(new[:low])),  # telling words before the place of the reference
+        "new_after": math.log1p(sum(new[high:])),
+        "new_between": sum(
+            new[max(0, low - 3) : high + 3]
+        ),  # beside the reference, within three words
+        "place": low / count,  # 0 at the start of the reply, 1 at its end
+        "first_sentence": _piece(first, wanted) is not None,
+        # words that the question and the reference have not; so for the next two
+        "denying": math.log1p(sum(signs["deny"])),
+        "hedging": math.log1p(sum(signs["hedge"])),
+        "turning": math.log1p(sum(signs["turn"])),
+        "denying_near": any(
+            signs["deny"][max(0, low - 5) : high + 4]
+        ),  # near the reference, and before it
+        "turning_near": any(signs["turn"][max(0, low - 5) : high + 5])
         or any(signs["hedge"][max(0, low - 5) : high + 3]),
-        genitive=bool(
+        # the reference is an attribute: "X's ...", "... of X"
+        "genitive": bool(
             re.match(r"['’]s?\s", raw_after) or re.search(r"\bof\s+(?:the\s+)?$", raw_before)
         ),
-        listed=len(re.findall(r"[,;/|]|\bor\b", reply)) / count,
-        asks_who=word == "who" or "whose" in asked or "whom" in asked,
-        asks_when=word == "when" or "year" in asked or "date" in asked,
-        asks_where=word == "where",
-        asks_how=word == "how",
-        asks_which=word == "which",
-        asks_why=word == "why",
-        yes_no=wanted in (["yes"], ["no"]),
-    )
+        "listed": len(re.findall(r"[,;/|]|\bor\b", reply)) / count,  # signs of a list for each word
+        "asks_who": word == "who" or "whose" in asked or "whom" in asked,
+        "asks_when": word == "when" or "year" in asked or "date" in asked,
+        "asks_where": word == "where",
+        "asks_how": word == "how",
+        "asks_which": word == "which",
+        "asks_why": word == "why",
+        "yes_no": wanted in (["yes"], ["no"]),
+    }
 
 
 def _stem(word: str) -> str:
@@ -293,3 +227,6 @@ def _around(reply: str, gold: str) -> tuple[str, str]:
     """The text before and behind ``gold`` as it is written; empty where it does not stand there."""
     at = reply.casefold().find(gold.casefold().strip(" ."))
     return ("", "") if at < 0 else (reply[:at], reply[at + len(gold.strip(" .")) :])
+
+
+NAMES = tuple(_features("", ["reference"], ""))

@@ -95,8 +95,11 @@ class _LlmKind(JudgeKind):
         return llm_fingerprint(place.identity, max_tokens=place.config.max_tokens)
 
     def open(self, place: JudgePlace) -> LastJudge:
-        made: LastJudge = self.defined(place)
-        return made
+        assert place.model is not None, "rules alone are not asked"
+        tokens = place.config.max_tokens
+        return LlmJudge(
+            place.model, max_tokens=tokens, records=place.records, identity=place.identity
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,16 +221,6 @@ def judging_mode(config: JudgeConfig) -> Mode:
     return "weights" if config.kind == "scoring" and config.model == "none" else "model"
 
 
-def _llm_judge(place: JudgePlace) -> LlmJudge:
-    assert place.model is not None, "rules alone are not asked"
-    return LlmJudge(
-        place.model,
-        max_tokens=place.config.max_tokens,
-        records=place.records,
-        identity=place.identity,
-    )
-
-
-JUDGES.add(_LlmKind("llm", _llm_judge, needs_model=True))
-JUDGES.add(_LlmKind("rules", _llm_judge, needs_model=True))  # without a model: nobody is asked
+JUDGES.add(_LlmKind("llm", LlmJudge, needs_model=True))
+JUDGES.add(_LlmKind("rules", LlmJudge, needs_model=True))  # without a model: nobody is asked
 JUDGES.add(_ScoringKind("scoring", ScoringJudge, ScoringOptions))

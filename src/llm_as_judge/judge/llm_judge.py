@@ -21,9 +21,9 @@ from llm_as_judge.config import config_file
 from llm_as_judge.errors import ConfigError, EndpointError, RefusedRequestError
 from llm_as_judge.grading.extract import clean
 from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
-from llm_as_judge.grading.squad import normalize_answer
 from llm_as_judge.judge.opinion import SCHEMA, Opinion, Unreadable, read_opinion
-from llm_as_judge.judge.records import JudgeRecords
+from llm_as_judge.judge.parts import shown_references
+from llm_as_judge.judge.records import JudgeRecords, verdict_key
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Message, Problem, Verdict
 
 Order = Literal["reference_first", "candidate_first"]
@@ -32,7 +32,7 @@ _LONGEST_CANDIDATE = 2000
 _LONGEST_QUESTION = 4000
 _MOST_REFERENCES = 8
 ATTEMPTS = 3
-"""Tries for a readable reply."""
+"""Tries for a readable reply, each with another seed; the last one asks for plain lines, not for JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,43 +43,33 @@ class JudgePrompts:
     plain: str
 
     @staticmethod
-    def load(folder: Path | None = None) -> JudgePrompts:
-        """The shipped prompts, or those of another folder.
-
+    def load() -> JudgePrompts:
+        """
         Raises:
             ConfigError: a file is missing.
         """
-        names = ("rubric.txt", "plain.txt")
-        files = [folder / n if folder else config_file(f"prompts/judge/{n}") for n in names]
+        files = [config_file(f"prompts/judge/{name}.txt") for name in ("rubric", "plain")]
         try:
-            texts = [file.read_text("utf-8") for file in files]
+            return JudgePrompts(*(file.read_text("utf-8").strip() for file in files))
         except OSError as error:
             place = error.filename
             raise ConfigError(f"{place}: judge prompt missing ({error.strerror})") from None
-        return JudgePrompts(*(text.strip() for text in texts))
 
 
-def llm_fingerprint(
-    identity: str,
-    *,
-    max_tokens: int,
-    prompts: JudgePrompts | None = None,
-    attempts: int = ATTEMPTS,
-    use_schema: bool = True,
-) -> str:
+def llm_fingerprint(identity: str, *, max_tokens: int) -> str:
     """Hash of code, prompts, schema, model and sampling.
 
     Args:
         identity: of the model: its name and, where known, the hash of its weights.
     """
-    prompts = prompts or JudgePrompts.load()
+    prompts = JudgePrompts.load()
     parts = [
         code_fingerprint([__name__], NOT_JUDGING),
         prompts.rubric,
         prompts.plain,
         json.dumps(SCHEMA, sort_keys=True),
         identity,
-        f"{max_tokens};{attempts};{use_schema};temperature=0",
+        str(max_tokens),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -93,11 +83,8 @@ class LlmJudge:
 
     Args:
         model: any OpenAI-compatible chat model.
-        prompts: None = the shipped ones.
         max_tokens: of the first try; doubled for the next, since a reasoning model may need more.
-        attempts: tries for a readable reply, each with another seed.
         backoff_s: pause before the second try, doubled for the third.
-        use_schema: ask for JSON by schema; the last try is plain text in any case.
         records: cache and call log; None = a cache in memory, no log.
         identity: what the model is known by in the fingerprint; None = its name.
     """
@@ -106,21 +93,16 @@ class LlmJudge:
         self,
         model: ChatModel,
         *,
-        prompts: JudgePrompts | None = None,
         max_tokens: int = 1024,
-        attempts: int = ATTEMPTS,
         backoff_s: float = 0.5,
-        use_schema: bool = True,
         records: JudgeRecords | None = None,
         identity: str | None = None,
     ) -> None:
         self._model = model
         self._identity = identity or model.name
-        self._prompts = prompts or JudgePrompts.load()
+        self._prompts = JudgePrompts.load()
         self._max_tokens = max_tokens
-        self._attempts = attempts
         self._backoff_s = backoff_s
-        self._use_schema = use_schema
         self.records = records or JudgeRecords()
 
     def log_calls(self, path: Path) -> None:
@@ -130,13 +112,7 @@ class LlmJudge:
     @cached_property
     def fingerprint(self) -> str:
         """See :func:`llm_fingerprint`."""
-        return llm_fingerprint(
-            self._identity,
-            max_tokens=self._max_tokens,
-            prompts=self._prompts,
-            attempts=self._attempts,
-            use_schema=self._use_schema,
-        )
+        return llm_fingerprint(self._identity, max_tokens=self._max_tokens)
 
     async def judge(
         self, problem: Problem, candidate: str, score: float | None, *, fresh: bool = False
@@ -148,7 +124,7 @@ class LlmJudge:
             score: the official metric so far, kept in the verdict.
             fresh: ask the model even if the verdict is known: to see whether it still is the same.
         """
-        key = self._key(problem, candidate)
+        key = verdict_key(self.fingerprint, problem, candidate)
         known = None if fresh else self.records.cached(key)
         if known is not None:
             return known
@@ -157,10 +133,6 @@ class LlmJudge:
         if verdict.correct is not None and not fresh:
             self.records.keep(key, verdict)
         return verdict
-
-    def _key(self, problem: Problem, candidate: str) -> str:
-        parts = [self.fingerprint, problem.question, *problem.answers, "\0candidate", candidate]
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     async def _both_orders(
         self, problem: Problem, candidate: str, score: float | None, bill: _Bill
@@ -171,7 +143,7 @@ class LlmJudge:
             if isinstance(opinion, Unreadable):
                 explanation = opinion.detail
                 if opinion.kind != "endpoint":
-                    explanation = f"no readable reply in {self._attempts} tries: {explanation}"
+                    explanation = f"no readable reply in {ATTEMPTS} tries: {explanation}"
                 return self._verdict(None, f"llm.{opinion.kind}", explanation, score, bill)
             if opinion.word != "correct":
                 rule = f"llm.{opinion.word}" if not accepted else "llm.order_flip"
@@ -188,11 +160,11 @@ class LlmJudge:
         self, problem: Problem, candidate: str, order: Order, bill: _Bill
     ) -> Opinion | Unreadable:
         found: Opinion | Unreadable = Unreadable("endpoint", "not asked")
-        for attempt in range(self._attempts):
+        for attempt in range(ATTEMPTS):
             if attempt:
                 await asyncio.sleep(self._backoff_s * 2 ** (attempt - 1))
-            plain = not self._use_schema or (attempt and attempt == self._attempts - 1)
-            request = self._request(problem, candidate, order, attempt, schema=not plain)
+            schema = attempt < ATTEMPTS - 1
+            request = self._request(problem, candidate, order, attempt, schema=schema)
             try:
                 reply = await self._model.chat(request)
             except EndpointError as error:
@@ -204,7 +176,7 @@ class LlmJudge:
                     break
                 continue
             bill.add(reply)
-            found = read_opinion(reply.text, reply.finish_reason, schema=not plain)
+            found = read_opinion(reply.text, reply.finish_reason, schema=schema)
             if isinstance(found, Opinion) and not _quoted(found, candidate):
                 found = Unreadable("quote", "the quoted answer is not in the candidate")
             kind = found.kind if isinstance(found, Unreadable) else found.word
@@ -218,7 +190,9 @@ class LlmJudge:
     ) -> ChatRequest:
         asked = replace(problem, context="").statement()  # with its options
         fields: dict[str, Any] = {"question": clean(asked)[-_LONGEST_QUESTION:]}
-        reference = _references(problem, candidate) or ["(unanswerable)"]
+        golds = [clean(gold) for gold in problem.answers]
+        reference = shown_references(golds, problem, candidate, _MOST_REFERENCES)
+        reference = reference or ["(unanswerable)"]
         shown = _capped(candidate)
         if order == "reference_first":
             fields |= {"reference": reference, "candidate": shown}
@@ -238,23 +212,6 @@ class LlmJudge:
             json_schema=SCHEMA if schema else None,
             draw=attempt,
         )
-
-
-def _references(problem: Problem, candidate: str) -> list[str]:
-    """The accepted answers, each once and without the text that only lists others of them.
-
-    Collections of open questions have dozens of spellings of one name, and on a small machine
-    reading them is most of the work: of many, those with most words of the candidate are shown.
-    """
-    golds = [clean(gold) for gold in problem.answers]
-    if problem.domain == "qa":
-        known = set(golds)
-        golds = [g for g in golds if "/" not in g or {p.strip() for p in g.split("/")} - known]
-        golds = list({normalize_answer(gold): gold for gold in golds[::-1]}.values())[::-1]
-    if len(golds) > _MOST_REFERENCES:
-        said = set(normalize_answer(candidate).split())
-        golds.sort(key=lambda gold: -len(said & set(normalize_answer(gold).split())))
-    return golds[:_MOST_REFERENCES]
 
 
 def _capped(candidate: str) -> str:

@@ -84,6 +84,28 @@ def holds_gold(problem: Problem, candidate: str) -> bool:
     return any(f" {gold} " in said for gold in _golds(problem))
 
 
+def without_listings(golds: Sequence[str]) -> list[str]:
+    """Without the text that only lists others of them between slashes."""
+    known = {gold.strip() for gold in golds}
+    return [g for g in golds if "/" not in g or {part.strip() for part in g.split("/")} - known]
+
+
+def shown_references(
+    golds: Sequence[str], problem: Problem, candidate: str, most: int
+) -> Sequence[str]:
+    """Each accepted answer once; of more than ``most`` those with most words of the candidate.
+
+    Collections of open questions have dozens of spellings of one name, and reading them is most of a judge's work.
+    """
+    if problem.domain == "qa":
+        apart = without_listings(golds)[::-1]
+        golds = list({normalize_answer(gold): gold for gold in apart}.values())[::-1]
+    if len(golds) > most:
+        said = set(normalize_answer(candidate).split())
+        golds = sorted(golds, key=lambda gold: -len(said & set(normalize_answer(gold).split())))
+    return golds[:most]
+
+
 def _golds(problem: Problem) -> set[str]:
     return {normalize_answer(gold) for gold in problem.answers} - {"", "yes", "no"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from pathlib import Path
@@ -9,7 +10,13 @@ from typing import Any
 
 from llm_as_judge.files import output_errors, read_json, write_text
 from llm_as_judge.jsonl import JsonLines
-from llm_as_judge.types import ChatReply, Verdict, from_json, to_json
+from llm_as_judge.types import ChatReply, Problem, Verdict, from_json, to_json
+
+
+def verdict_key(fingerprint: str, problem: Problem, candidate: str) -> str:
+    """Names the verdict of the judge with ``fingerprint`` on ``candidate``."""
+    parts = [fingerprint, problem.question, *problem.answers, "\0candidate", candidate]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 class JudgeRecords:

@@ -40,6 +40,7 @@ _KINDS: Mapping[str, Domain] = {
 }
 """What a row may call its domain: a set with scores of its own stands for its domain, too."""
 _TEXT_FIELDS = ("question", "candidate", "context", "entry_point", "dataset", "setup_code")
+_TOLD = ("correct", "stage", "rule", "explanation", "score")
 _SHOWN = 20
 """Broken rows that are told; a file of another form has as many as it has lines."""
 
@@ -281,24 +282,13 @@ def _require_new_id(row: AnswerRow, seen: dict[str, int], number: int) -> None:
 
 async def grade_answers(
     answers: Sequence[Answer], judge: Grader, concurrency: int = 16
-) -> AsyncIterator[dict[str, Any]]:
-    """{id, correct, stage, rule, explanation, score} of every answer, in order; for SQuAD 2.0 and
-    HotpotQA also ``metrics``, the official scores; ``confidence`` where the judge knows one."""
+) -> AsyncIterator[Verdict]:
+    """The verdict on every answer, in order."""
     limit = asyncio.Semaphore(concurrency)
 
-    async def one(answer: Answer) -> dict[str, Any]:
+    async def one(answer: Answer) -> Verdict:
         async with limit:
-            verdict = await failed_as_open(judge.grade(answer.problem, answer.candidate))
-        return {
-            "id": answer.problem.id,
-            "correct": verdict.correct,
-            "stage": verdict.stage,
-            "rule": verdict.rule,
-            "explanation": verdict.explanation,
-            "score": verdict.score,
-            **({} if verdict.confidence is None else {"confidence": verdict.confidence}),
-            **_metrics(answer),
-        }
+            return await failed_as_open(judge.grade(answer.problem, answer.candidate))
 
     tasks = [asyncio.ensure_future(one(answer)) for answer in answers]
     try:
@@ -310,12 +300,17 @@ async def grade_answers(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _metrics(answer: Answer) -> dict[str, Any]:
+def _line(answer: Answer, verdict: Verdict) -> dict[str, Any]:
+    """For SQuAD 2.0 and HotpotQA with ``metrics``, the official scores; with ``confidence`` where the judge knows one."""
     problem = answer.problem
-    if not problem.dataset_info.has_text_scores:
-        return {}
-    predicted = prediction(problem, answer.candidate)
-    return {"metrics": span_scores(problem, predicted, answer.facts)}
+    line: dict[str, Any] = {"id": problem.id}
+    line |= {key: getattr(verdict, key) for key in _TOLD}
+    if verdict.confidence is not None:
+        line["confidence"] = verdict.confidence
+    if problem.dataset_info.has_text_scores:
+        predicted = prediction(problem, answer.candidate)
+        line["metrics"] = span_scores(problem, predicted, answer.facts)
+    return line
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,9 +358,8 @@ async def grade_file(
     verdicts: list[Verdict] = []
     lines = []
     async for verdict in grade_answers(answers, judge):
-        told = ("correct", "stage", "rule", "explanation", "score")
-        verdicts.append(Verdict(*(verdict[key] for key in told)))
-        lines.append(json.dumps(verdict, ensure_ascii=False))
+        lines.append(json.dumps(_line(answers[len(verdicts)], verdict), ensure_ascii=False))
+        verdicts.append(verdict)
         if progress is not None:
             progress(len(lines), len(answers))
     write_text(out_path, "".join(line + "\n" for line in lines))

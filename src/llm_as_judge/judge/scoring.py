@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +19,11 @@ from typing import Literal, Protocol
 
 from llm_as_judge.grading.extract import clean
 from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
-from llm_as_judge.grading.squad import normalize_answer
-from llm_as_judge.judge.calibration import Thresholds, probability, thresholds_of
+from llm_as_judge.judge.calibration import Thresholds, probability, sigmoid, thresholds_of
 from llm_as_judge.judge.feature_model import read_features
 from llm_as_judge.judge.judge_file import JudgeFile, judge_sha256, read_judge_file
-from llm_as_judge.judge.parts import NEVER_ACCEPTED, part_of
-from llm_as_judge.judge.records import JudgeRecords
+from llm_as_judge.judge.parts import NEVER_ACCEPTED, part_of, shown_references
+from llm_as_judge.judge.records import JudgeRecords, verdict_key
 from llm_as_judge.types import Problem, Verdict
 
 Order = Literal["reference_first", "candidate_first"]
@@ -49,7 +47,9 @@ class LabelPrompt:
 def label_prompt(problem: Problem, candidate: str, order: Order) -> LabelPrompt:
     """The prompt about ``candidate``, whose parts may be cut: a long text shows both its ends."""
     question = f"Question: {_quoted(problem.question, _LONGEST_QUESTION)}\n"
-    shown = ", ".join(_quoted(one, _LONGEST_REFERENCE) for one in _references(problem, candidate))
+    golds = [gold for gold in problem.answers if gold.strip()]
+    references = shown_references(golds, problem, candidate, _MOST_REFERENCES)
+    shown = ", ".join(_quoted(one, _LONGEST_REFERENCE) for one in references)
     reference = f"Reference: {shown or 'none, the question cannot be answered'}\n"
     answer = f"Candidate: {_quoted(candidate, _LONGEST_CANDIDATE)}\n"
     if order == "reference_first":
@@ -65,32 +65,15 @@ def _quoted(text: str, longest: int) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _references(problem: Problem, candidate: str) -> Sequence[str]:
-    """Each accepted answer once; of many, those with most words of the candidate."""
-    golds = [gold for gold in problem.answers if gold.strip()]
-    if problem.domain == "qa":
-        known = {gold.strip() for gold in golds}
-        golds = [g for g in golds if "/" not in g or {p.strip() for p in g.split("/")} - known]
-        golds = list({normalize_answer(gold): gold for gold in golds[::-1]}.values())[::-1]
-    if len(golds) > _MOST_REFERENCES:
-        said = set(normalize_answer(candidate).split())
-        golds.sort(key=lambda gold: -len(said & set(normalize_answer(gold).split())))
-    return golds[:_MOST_REFERENCES]
-
-
 _HERE = ("judge.scoring", "policy.label_scores", "policy.label_scorer")
 _BEHIND_AN_ENDPOINT = ("judge.scoring", "judge.endpoint_scorer")
 _MOST_AT_ONCE = 32
+# rules of its verdicts
 RIGHT, WRONG = "score.right", "score.wrong"
-"""Rules of its verdicts."""
-UNSURE = "score.unsure"
-"""Rule of a verdict between the thresholds."""
+UNSURE = "score.unsure"  # between the thresholds
 SURELY_WRONG = "features.wrong"
-"""Rule of a reply whose lexical features are those of a wrong one."""
-UNREADABLE = "score.unreadable"
-"""Rule of a verdict without a score."""
-UNCALIBRATED, NEVER = "score.uncalibrated", "score.never_accepted"
-"""Rules of what is not scored: no thresholds, or a kind of reply that no score is trusted on."""
+UNREADABLE = "score.unreadable"  # no score
+UNCALIBRATED, NEVER = "score.uncalibrated", "score.never_accepted"  # not scored
 
 
 class Scorer(Protocol):
@@ -182,7 +165,7 @@ class ScoringJudge:
         plain = self._by_features(problem, candidate, score, thresholds)
         if isinstance(plain, Verdict):
             return plain
-        key = self._key(problem, candidate)
+        key = verdict_key(self.fingerprint, problem, candidate)
         known = None if fresh else self._records.cached(key)
         if known is not None:
             return known
@@ -207,17 +190,13 @@ class ScoringJudge:
         if self._features is None or problem.domain != "qa" or not problem.answers:
             return True
         log_odds = self._features.log_odds(problem, candidate)
-        said = f"by its words right with probability {1 / (1 + math.exp(-max(-60.0, min(60.0, log_odds)))):.2f}"
+        said = f"by its words right with probability {sigmoid(log_odds):.2f}"
         if self._features.reject is not None and log_odds <= self._features.reject:
             return Verdict(False, "score", SURELY_WRONG, said, score)
         may = self._features.accept is not None and log_odds >= self._features.accept
         if not may and thresholds.reject is None:  # nothing that the model says would decide
             return Verdict(None, "score", UNSURE, said, score)
         return may
-
-    def _key(self, problem: Problem, candidate: str) -> str:
-        parts = [self.fingerprint, problem.question, *problem.answers, "\0candidate", candidate]
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     async def _log_odds(self, problem: Problem, candidate: str) -> float | None:
         answer: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()

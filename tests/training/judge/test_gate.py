@@ -7,8 +7,13 @@ from llm_as_judge.audit.attacks import Case
 from llm_as_judge.judge.calibration import Scored
 from llm_as_judge.judge.feature_model import FeatureModel, fitted, with_thresholds
 from llm_as_judge.judge.parts import part_of
-from llm_as_judge.training.judge.gate import by_features, choose_gate, gated, without_gate
-from llm_as_judge.training.judge.lexical import as_example
+from llm_as_judge.training.judge.gate import (
+    as_example,
+    by_features,
+    choose_gate,
+    gated,
+    without_gate,
+)
 from llm_as_judge.training.judge.rows import Graded
 from llm_as_judge.types import Problem, Verdict
 

@@ -8,7 +8,7 @@ from llm_as_judge.audit.attacks import Case
 from llm_as_judge.errors import DataError, ModelError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.feature_model import FeatureModel
-from llm_as_judge.training.judge.lexical import learn_features
+from llm_as_judge.training.judge.gate import learn_features
 from llm_as_judge.training.judge.making import train_features
 from llm_as_judge.types import Problem
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -11,16 +12,9 @@ from llm_as_judge.audit.attacks import Case
 from llm_as_judge.errors import DataError, ModelError
 from llm_as_judge.files import write_text
 from llm_as_judge.jsonl import JsonLines
-from llm_as_judge.judge.calibration import (
-    Scored,
-    calibrated,
-    reliability,
-    risk_coverage,
-)
+from llm_as_judge.judge.calibration import Scored, calibrated, reliability, risk_coverage
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.feature_model import (
-    read_features,
-)
+from llm_as_judge.judge.feature_model import read_features
 from llm_as_judge.judge.judge_file import (
     JUDGE_FILE,
     QUESTIONS,
@@ -31,16 +25,15 @@ from llm_as_judge.judge.judge_file import (
 from llm_as_judge.judge.parts import part_of
 from llm_as_judge.judge.scoring import Scorer
 from llm_as_judge.policy.label_scorer import LabelScorer
-from llm_as_judge.training.judge.card import judge_card
 from llm_as_judge.training.judge.gate import by_features, gated
-from llm_as_judge.training.judge.learned import learned_questions
 from llm_as_judge.training.judge.rows import (
     Counted,
     Graded,
+    digests,
     graded_by_rules,
+    known_questions,
     made_wrong,
-    read_training_rows,
-    require_learnable,
+    read_learnable,
     without_duplicates,
 )
 from llm_as_judge.training.judge.sources import LABELED
@@ -74,8 +67,12 @@ async def calibrate_on_rows(
         ModelError: the folder holds no judge.
     """
     made = read_judge_file(place.folder)
-    labeled = _labeled_rows(paths)
-    _refuse_learned(place.folder, labeled, ", ".join(map(str, paths)))
+    labeled, _ = read_learnable(paths)
+    if again := len(known_questions(place.folder) & digests(labeled)):
+        raise DataError(
+            f"{', '.join(map(str, paths))}: the judge has learned from {again} of its questions; thresholds chosen "
+            "on them promise too much. Take rows of other questions"
+        )
     graded = await _to_calibrate(labeled, made.seed)
     scorer = LabelScorer.load(place.weights, place.folder, layers=made.layers, device=place.device)
     try:
@@ -126,7 +123,7 @@ async def calibrate_endpoint(
         raise ModelError(
             f"{folder}: holds a trained judge; name another --judge for the endpoint's"
         )
-    labeled = _labeled_rows(paths)
+    labeled, _ = read_learnable(paths)
     graded = await _to_calibrate(labeled, seed)
     pairs = _open_pairs(graded)
     log_odds: list[float | None] = []
@@ -141,27 +138,10 @@ async def calibrate_endpoint(
     return choose_thresholds(folder, made, _with_scores(graded, log_odds), precision)
 
 
-def _labeled_rows(paths: Sequence[Path]) -> list[Case]:
-    labeled, _ = read_training_rows(paths)
-    require_learnable(labeled, ", ".join(map(str, paths)))
-    return labeled
-
-
 async def _to_calibrate(labeled: Sequence[Case], seed: int) -> list[Graded]:
     rows, _, _ = without_duplicates(labeled)
-    rules = Judge()
-    try:
+    async with aclosing(Judge()) as rules:
         return [*await graded_by_rules(rows, rules), *await made_wrong(rows, rules, seed)]
-    finally:
-        await rules.aclose()
-
-
-def _refuse_learned(folder: Path, labeled: Sequence[Case], where: str) -> None:
-    if again := learned_questions(folder, labeled):
-        raise DataError(
-            f"{where}: the judge has learned from {again} of its questions; thresholds chosen "
-            "on them promise too much. Take rows of other questions"
-        )
 
 
 def choose_thresholds(
@@ -227,3 +207,56 @@ def _with_scores(graded: Sequence[Graded], log_odds: Sequence[float | None]) -> 
         )
         for g in graded
     ]
+
+
+_CELLS = ("accepted right", "accepted wrong", "rejected right", "rejected wrong", "abstained")
+
+
+def threshold_figures(rows: Sequence[Scored], judge: JudgeFile) -> dict[str, dict[str, int]]:
+    """Domain -> what the thresholds do to the rows that they were chosen on, by what was right."""
+    found: dict[str, dict[str, int]] = {}
+    for domain, thresholds in judge.thresholds.items():
+        cells = dict.fromkeys(_CELLS, 0)
+        for row in rows:
+            if row.domain != domain or row.log_odds is None or row.made:
+                continue
+            said = thresholds.verdict(row.log_odds)
+            word = {True: "accepted", False: "rejected"}.get(said) if said is not None else None
+            label = "right" if row.correct else "wrong"
+            cells[f"{word} {label}" if word else "abstained"] += 1
+        found[domain] = cells
+    return found
+
+
+def judge_card(judge: JudgeFile, rows: Sequence[Scored]) -> str:
+    """README.md of the folder."""
+    layers = f", its first {judge.layers} layers" if judge.layers else ""
+    kind = "Thresholds for" if judge.endpoint else "LoRA adapter on"
+    lines = [
+        "# A judge of answers",
+        "",
+        f"{kind} {judge.base}{layers}. It reads a question, a reference answer and a candidate, and",
+        "says by the log-odds of two tokens whether they agree. LLM-as-Judge uses it: `judge.kind: scoring`.",
+        "",
+        "## What it learned from",
+        "",
+        *(f"- {name}: {count}" for name, count in judge.examples.items()),
+        f"- seed {judge.seed}, examples with SHA-256 {judge.data_sha256}",
+        "",
+        f"## Thresholds, lower bound of precision {judge.precision}",
+        "",
+        f"| domain | accept from | reject to | {' | '.join(_CELLS)} |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for domain, cells in threshold_figures(rows, judge).items():
+        limits = judge.thresholds[domain]
+        shown = [
+            "-" if value is None else f"{value:.2f}" for value in (limits.accept, limits.reject)
+        ]
+        lines.append(f"| {domain} | {' | '.join([*shown, *map(str, cells.values())])} |")
+    lines += [
+        "",
+        "Counts are of the answers that the rules left open among the rows kept apart for the thresholds.",
+        "Before it may train a policy it must pass `llm-as-judge judge audit`.",
+    ]
+    return "\n".join(lines) + "\n"

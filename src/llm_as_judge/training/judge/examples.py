@@ -56,8 +56,7 @@ Writer = Callable[[Question, random.Random], Sequence[str]]
 
 def _as_seed(question: Question) -> Seed | None:
     """The question as the audit's attacks are written for it; None where they cannot be."""
-    problem = question.problem
-    gold = problem.answers[0] if problem.answers else ""
+    problem, gold = question.problem, question.gold
     wrong = tuple(dict.fromkeys((*changed_golds(problem, gold), *question.wrong)))
     wrong = tuple(text for text in wrong if len(text) <= 80)
     if not wrong:
@@ -84,37 +83,28 @@ def _attack(question: Question, rng: random.Random) -> Sequence[str]:
 
 def _other_gold(question: Question, rng: random.Random) -> Sequence[str]:
     """A right reply with a wrong answer in the gold's place; else the wrong answer alone."""
-    problem = question.problem
-    golds = sorted(problem.answers, key=len, reverse=True)
-    changed = changed_golds(problem, golds[0] if golds else "")
+    changed = changed_golds(question.problem, next(iter(question.longest_first), ""))
     pool = [*changed, *(text for text in question.wrong if len(text) <= 60)]
     if not pool:
         return ()
-    found = [rng.choice(pool)]
-    for reply in question.right[:2]:
-        gold = next((gold for gold in golds if gold and gold in reply), None)
-        if gold is not None:
-            found.append(reply.replace(gold, rng.choice(pool)))
-    return found
+    replies = (reply.replace(gold, rng.choice(pool)) for reply, gold in question.holding(2))
+    return [rng.choice(pool), *replies]
 
 
 def _near_miss(question: Question, rng: random.Random) -> Sequence[str]:
     """A wrong answer that keeps words of the gold, alone."""
-    gold = question.problem.answers[0] if question.problem.answers else ""
-    near = [*question.near, *changed_golds(question.problem, gold)]
+    near = [*question.near, *changed_golds(question.problem, question.gold)]
     return (rng.choice(near),) if near else ()
 
 
 def _near_reply(question: Question, rng: random.Random) -> Sequence[str]:
     """The same in a right reply, in the place of the gold; else in a sentence of its own."""
-    golds = sorted(question.problem.answers, key=len, reverse=True)
-    near = [*question.near, *changed_golds(question.problem, golds[0] if golds else "")]
+    changed = changed_golds(question.problem, next(iter(question.longest_first), ""))
+    near = [*question.near, *changed]
     if not near or question.problem.domain == "math":
         return ()
-    for reply in question.right[:3]:
-        gold = next((gold for gold in golds if gold and gold in reply), None)
-        if gold is not None:
-            return (reply.replace(gold, rng.choice(near)),)
+    for reply, gold in question.holding(3):
+        return (reply.replace(gold, rng.choice(near)),)
     return (f"It is {rng.choice(near)}.",)
 
 
@@ -136,21 +126,17 @@ def _option(question: Question, rng: random.Random) -> Sequence[str]:
 
 def _partly(question: Question, rng: random.Random) -> Sequence[str]:
     """Neither yes nor no, where yes is wanted."""
-    gold = normalize_answer(question.problem.answers[0]) if question.problem.answers else ""
-    return [rng.choice(families().partly)] if gold == "yes" else ()
+    return [rng.choice(families().partly)] if normalize_answer(question.gold) == "yes" else ()
 
 
 def _joined(question: Question, rng: random.Random) -> Sequence[str]:
     """A right reply that names another answer beside the gold."""
-    golds = sorted(question.problem.answers, key=len, reverse=True)
     short = [text for text in question.wrong if len(text) <= 40]
-    for reply in question.right[:3]:
-        gold = next((gold for gold in golds if gold and gold in reply), None)
-        if gold is not None and short:
-            joint = rng.choice([" or ", ", ", " or possibly ", ", or else ", " and "])
-            parts = [gold, rng.choice(short)]
-            rng.shuffle(parts)
-            return [reply.replace(gold, joint.join(parts), 1)]
+    for reply, gold in question.holding(3 if short else 0):
+        joint = rng.choice([" or ", ", ", " or possibly ", ", or else ", " and "])
+        parts = [gold, rng.choice(short)]
+        rng.shuffle(parts)
+        return [reply.replace(gold, joint.join(parts), 1)]
     return ()
 
 

@@ -1,4 +1,4 @@
-"""Gate of lexical features before a trained judge: whether it pays, on answers that it was not chosen on.
+"""Gate of lexical features before a trained judge: what they learn, and whether it pays on answers that it was not chosen on.
 
 With the gate the model reads only what the features find probably right, and its thresholds may be lower for that. Without
 it the model reads everything. Both ways keep the same promise of precision, so the one that accepts more right answers
@@ -9,15 +9,28 @@ from __future__ import annotations
 
 import hashlib
 import math
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from llm_as_judge.audit.attacks import Case
+from llm_as_judge.errors import DataError
+from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.judge.calibration import Scored, Thresholds, calibrated, thresholds_of
-from llm_as_judge.judge.feature_model import FeatureModel, with_thresholds
-from llm_as_judge.training.judge.lexical import as_example, has_features
-from llm_as_judge.training.judge.rows import Graded, question_key
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.judge.feature_model import Example, FeatureModel, fitted, with_thresholds
+from llm_as_judge.judge.features import features
+from llm_as_judge.training.judge.examples import free_examples
+from llm_as_judge.training.judge.questions import questions_of
+from llm_as_judge.training.judge.rows import (
+    Graded,
+    graded_by_rules,
+    is_for_calibration,
+    question_key,
+    without_duplicates,
+)
 from llm_as_judge.training.judge.sources import LABELED
 
 _FOLDS = 5
@@ -39,6 +52,48 @@ class Gate:
             f"right and {self.wrong_with} wrong answers, without it {self.right_without} and {self.wrong_without} "
             "(cross-validated)"
         )
+
+
+async def learn_features(
+    labeled: Sequence[Case], bare: Sequence[Case], rules: Judge, *, seed: int, precision: float
+) -> FeatureModel:
+    """Learns from three quarters of the questions, and chooses thresholds on people's rows of the others that
+    the rules leave open.
+
+    Args:
+        bare: questions with a reference alone, for made replies.
+        rules: without a model.
+        precision: what both thresholds promise, 0..1.
+    Raises:
+        DataError: no row asks for a text.
+    """
+    rows, _, _ = without_duplicates(labeled)
+    sides: dict[bool, list[Case]] = {True: [], False: []}
+    for case in filter(has_features, rows):
+        sides[is_for_calibration(case, seed)].append(case)
+    learned = sides[False]
+    others = [case for case in bare if has_features(case) and not is_for_calibration(case, seed)]
+    rng = random.Random(seed)
+    made = free_examples(questions_of([*learned, *others], rng), rng)
+    made = rng.sample(made, min(len(made), max(len(learned), len(others))))
+    if not learned and not made:
+        raise DataError("no row with domain qa and a reference; features are those of texts")
+    graded = await graded_by_rules(sides[True], rules)
+    model = fitted([*map(as_example, learned), *map(as_example, made)])
+    return with_thresholds(model, [as_example(one.case) for one in graded if one.open], precision)
+
+
+def has_features(case: Case) -> bool:
+    """Whether it asks for a text. Of a multiple choice only what is made of it, which is shown no option."""
+    problem = case.problem
+    shown = bool(problem.options and case.candidate)
+    return problem.domain == "qa" and bool(problem.answers) and not shown
+
+
+def as_example(case: Case) -> Example:
+    """Its features, of the answer that a judge is asked about."""
+    text = declared_answer(clean(case.candidate), one_sentence=False).text
+    return Example(features(case.problem, text), case.correct, case.category != LABELED)
 
 
 def by_features(graded: Sequence[Graded], model: FeatureModel) -> list[float | None]:

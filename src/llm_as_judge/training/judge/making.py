@@ -5,41 +5,46 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from llm_as_judge.audit.attacks import Case
 from llm_as_judge.audit.labeled import cases_sha256
-from llm_as_judge.errors import ModelError
+from llm_as_judge.errors import DataError, ModelError
 from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.feature_model import (
-    FEATURES_FILE,
-    FeatureModel,
-    write_features,
-)
-from llm_as_judge.judge.judge_file import (
-    QUESTIONS,
-    JudgeFile,
-    judge_sha256,
-    read_judge_file,
-)
+from llm_as_judge.judge.feature_model import FEATURES_FILE, FeatureModel, write_features
+from llm_as_judge.judge.judge_file import QUESTIONS, JudgeFile, judge_sha256, read_judge_file
 from llm_as_judge.policy.adapter import CONFIG, WEIGHTS, AdapterSpec, read_spec
 from llm_as_judge.policy.checkpoint import latest_checkpoint, save_half
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.training.judge.calibrating import PRECISION, Place, choose_thresholds, scored_rows
-from llm_as_judge.training.judge.gate import Gate, by_features, choose_gate, gated, without_gate
-from llm_as_judge.training.judge.learned import digests, known_questions
+from llm_as_judge.training.judge.gate import (
+    Gate,
+    by_features,
+    choose_gate,
+    gated,
+    learn_features,
+    without_gate,
+)
 from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
-from llm_as_judge.training.judge.lexical import learn_features
 from llm_as_judge.training.judge.rows import (
     Counted,
     Sets,
+    digests,
+    known_questions,
+    read_learnable,
     read_training_rows,
     require_learnable,
+    source_name,
     split_sets,
 )
+
+EXAMPLES, HELD_OUT = "examples.jsonl", "held_out.jsonl"
+"""Rows to learn from, and rows of the questions kept apart."""
 
 
 def going_on(place: Place, options: LearnOptions) -> LearnOptions:
@@ -90,19 +95,15 @@ async def train_judge(
         DataError: rows are broken, too few, or of one label.
         ModelError: weights, or a training of other rows in the folder.
     """
-    labeled, bare = read_training_rows(paths)
-    require_learnable(labeled, ", ".join(map(str, paths)))
+    labeled, bare = read_learnable(paths)
     options = going_on(place, options)
-    rules = Judge()
-    try:
+    async with aclosing(Judge()) as rules:
         sets = await split_sets(labeled, bare, rules, seed=options.seed, limit=limit, told=making)
         features = None
         if any(case.problem.domain == "qa" for case in labeled):
             features = await learn_features(
                 labeled, bare, rules, seed=options.seed, precision=precision
             )
-    finally:
-        await rules.aclose()
     known = known_questions(place.start) if place.start is not None else frozenset()
     sets = _unlearned(sets, known)
     cases = [graded.case for graded in sets.learn]
@@ -128,9 +129,8 @@ async def train_judge(
         examples=sets.counts,
         data_sha256=cases_sha256(cases),
     )
-    write_text(
-        place.folder / QUESTIONS, "".join(f"{key}\n" for key in sorted(known | {*digests(cases)}))
-    )
+    keys = sorted(known | digests(cases))
+    write_text(place.folder / QUESTIONS, "".join(f"{key}\n" for key in keys))
     del learner  # its weights make room for the adapter as it was kept, in half precision
     scorer = LabelScorer.load(
         place.weights, place.folder, layers=options.layers, device=place.device
@@ -160,7 +160,7 @@ def keep_features(folder: Path, model: FeatureModel | None) -> None:
 
 def _unlearned(sets: Sets, known: frozenset[str]) -> Sets:
     """Without those answers to choose thresholds on whose questions an earlier training has learned from."""
-    kept = tuple(g for g in sets.calibrate if not known & {*digests([g.case])})
+    kept = tuple(g for g in sets.calibrate if not known & digests([g.case]))
     counts = {**sets.counts, "calibrated on": len(kept)}
     return replace(sets, calibrate=kept, counts=counts)
 
@@ -187,13 +187,9 @@ async def train_features(
         ModelError: the folder holds no judge.
     """
     read_judge_file(folder)
-    labeled, bare = read_training_rows(paths)
-    require_learnable(labeled, ", ".join(map(str, paths)))
-    rules = Judge()
-    try:
+    labeled, bare = read_learnable(paths)
+    async with aclosing(Judge()) as rules:
         model = await learn_features(labeled, bare, rules, seed=seed, precision=precision)
-    finally:
-        await rules.aclose()
     write_features(folder, model)
     return model
 
@@ -205,3 +201,41 @@ def _keep_adapter(root: Path, folder: Path) -> None:
     save_half(last / WEIGHTS, folder / WEIGHTS)
     with output_errors(folder / CONFIG):
         shutil.copyfile(last / CONFIG, folder / CONFIG)
+
+
+async def write_examples(
+    folder: Path, paths: Sequence[Path], *, seed: int, limit: int | None, making: Counted
+) -> Sets:
+    """The examples of a training as rows of ``grade`` with ``correct``, ``source`` and ``family``; nothing is trained.
+
+    Args:
+        making: called with (done, all) of the examples to learn from.
+    Raises:
+        DataError: rows are broken, or nothing can be made of them.
+        OutputError: the folder cannot be written.
+    """
+    labeled, bare = read_training_rows(paths)
+    async with aclosing(Judge()) as rules:
+        sets = await split_sets(labeled, bare, rules, seed=seed, limit=limit, told=making)
+    if not sets.learn:
+        where = ", ".join(map(str, paths))
+        raise DataError(f"{where}: no example can be made; wanted questions with a reference")
+    for name, part in ((EXAMPLES, sets.learn), (HELD_OUT, sets.calibrate)):
+        rows = (_row(number, graded.case) for number, graded in enumerate(part))
+        write_text(folder / name, "".join(json.dumps(row) + "\n" for row in rows))
+    return sets
+
+
+def _row(number: int, case: Case) -> dict[str, object]:
+    problem = case.problem
+    return {
+        "id": f"{number}/{problem.id}",
+        "domain": problem.domain,
+        "dataset": problem.dataset,
+        "question": problem.question,
+        "reference": list(problem.answers),
+        "candidate": case.candidate,
+        "correct": case.correct,
+        "source": source_name(case),
+        "family": case.category,
+    }

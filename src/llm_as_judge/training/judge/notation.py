@@ -15,6 +15,12 @@ _MONTHS = tuple(calendar.month_name)[1:]
 _DAY_OF_MONTH = re.compile(rf"(\d{{1,2}}) ({'|'.join(_MONTHS)}) (\d{{4}})")
 _MONTH_DAY = re.compile(rf"({'|'.join(_MONTHS)}) (\d{{1,2}}), (\d{{4}})")
 _MONEY = re.compile(r"\$(\d[\d,]*(?:\.\d+)?)( million| billion)?")
+_LONGER = {
+    "minutes": (60, "hours"),
+    "seconds": (60, "minutes"),
+    "months": (12, "years"),
+    "days": (7, "weeks"),
+}
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d\d))? ?([ap])\.?m\.?", re.IGNORECASE)
 
 
@@ -57,23 +63,14 @@ def _number(gold: str) -> list[str]:
 
 
 def _duration(gold: str) -> list[str]:
-    found = re.fullmatch(r"(\d+) (minutes|seconds|months|days)", gold)
+    found = re.fullmatch(rf"(\d+) ({'|'.join(_LONGER)})", gold)
     if found is None:
         return []
-    size, more = {
-        "minutes": (60, "hours"),
-        "seconds": (60, "minutes"),
-        "months": (12, "years"),
-        "days": (7, "weeks"),
-    }[found[2]]
+    size, more = _LONGER[found[2]]
     whole, left = divmod(int(found[1]), size)
-    if whole < 2:
+    if whole < 2 or left == 1:
         return []
-    return (
-        [f"{whole} {more} {left} {found[2]}" if left > 1 else f"{whole} {more}"]
-        if left != 1
-        else []
-    )
+    return [f"{whole} {more} {left} {found[2]}" if left else f"{whole} {more}"]
 
 
 def _clock(gold: str) -> list[str]:

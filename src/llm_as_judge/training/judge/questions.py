@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from llm_as_judge.audit.attacks import Case
+from llm_as_judge.audit.search import is_apart
 from llm_as_judge.grading.squad import normalize_answer
+from llm_as_judge.judge.parts import without_listings
 from llm_as_judge.training.judge.changes import crossed_golds
 from llm_as_judge.training.judge.sources import BARE, without_options
 from llm_as_judge.types import Problem
@@ -31,6 +33,21 @@ class Question:
     """The gold with one word from the gold of another question."""
     options: tuple[str, ...] = ()
     """The other options of a multiple choice."""
+
+    @property
+    def gold(self) -> str:
+        return self.problem.answers[0] if self.problem.answers else ""
+
+    @property
+    def longest_first(self) -> list[str]:
+        return sorted(self.problem.answers, key=len, reverse=True)
+
+    def holding(self, most: int) -> Iterator[tuple[str, str]]:
+        """Of the first right replies those that hold a gold, each with the longest that it holds."""
+        for reply in self.right[:most]:
+            gold = next((gold for gold in self.longest_first if gold and gold in reply), None)
+            if gold is not None:
+                yield reply, gold
 
 
 def questions_of(cases: Sequence[Case], rng: random.Random) -> list[Question]:
@@ -70,17 +87,9 @@ def _sampled(groups: Sequence[list[Case]], rng: random.Random) -> list[list[Case
 
 def _without_options(problem: Problem) -> list[tuple[Problem, tuple[str, ...]]]:
     if not problem.options:
-        return [(_single_golds(problem), ())]
+        return [(replace(problem, answers=tuple(without_listings(problem.answers))), ())]
     found = without_options(problem)
     return [] if found is None else [found]
-
-
-def _single_golds(problem: Problem) -> Problem:
-    """Without the text that only lists its other accepted answers between slashes."""
-    golds = problem.answers
-    known = {gold.strip() for gold in golds}
-    single = [g for g in golds if "/" not in g or {part.strip() for part in g.split("/")} - known]
-    return replace(problem, answers=tuple(single))
 
 
 def _replies(group: Sequence[Case], label: bool) -> tuple[str, ...]:
@@ -93,12 +102,8 @@ def _others(problem: Problem, problems: Sequence[Problem], rng: random.Random) -
     if len(problems) < 2:
         return ()
     own = {normalize_answer(gold) for gold in problem.answers}
-    kind = _kind(problem)
-    drawn = [rng.choice(problems) for _ in range(60)]
-    drawn = [p for p in drawn if p.domain == problem.domain and p.answers]
-    drawn.sort(key=lambda p: _kind(p) != kind)
-    golds = (rng.choice(p.answers[:3]) for p in drawn)
-    apart = [gold for gold in golds if not _overlap(normalize_answer(gold), own)]
+    golds = (rng.choice(p.answers[:3]) for p in _drawn(problem, problems, rng, 60))
+    apart = [gold for gold in golds if is_apart(normalize_answer(gold), own)]
     return tuple(dict.fromkeys(apart))[:_FEW]
 
 
@@ -107,17 +112,20 @@ def _near(problem: Problem, problems: Sequence[Problem], rng: random.Random) -> 
     if problem.domain != "qa" or not problem.answers:
         return ()
     own = {normalize_answer(gold) for gold in problem.answers}
-    drawn = [rng.choice(problems) for _ in range(120)]
-    drawn = [p for p in drawn if p.domain == "qa" and p.answers]
-    drawn.sort(key=lambda p: _kind(p) != _kind(problem))
-    golds = [p.answers[0] for p in drawn]
-    crossed = [text for gold in golds for text in crossed_golds(problem.answers[0], gold)]
+    drawn = _drawn(problem, problems, rng, 120)
+    crossed = [text for p in drawn for text in crossed_golds(problem.answers[0], p.answers[0])]
     apart = [text for text in crossed if normalize_answer(text) not in own]
     return tuple(dict.fromkeys(apart))[:_FEW]
 
 
-def _overlap(gold: str, own: set[str]) -> bool:
-    return not gold or any(gold in one or one in gold for one in own)
+def _drawn(
+    problem: Problem, problems: Sequence[Problem], rng: random.Random, count: int
+) -> list[Problem]:
+    """Of its domain and with a gold; those of its kind first."""
+    kind = _kind(problem)
+    drawn = [rng.choice(problems) for _ in range(count)]
+    drawn = [p for p in drawn if p.domain == problem.domain and p.answers]
+    return sorted(drawn, key=lambda p: _kind(p) != kind)
 
 
 def _kind(problem: Problem) -> str:

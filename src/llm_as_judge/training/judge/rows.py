@@ -14,12 +14,14 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 
 from llm_as_judge.audit.attacks import Case
-from llm_as_judge.errors import DataError
+from llm_as_judge.errors import DataError, ModelError
 from llm_as_judge.grading.extract import plain
 from llm_as_judge.judge.cascade import EXACT_MATCH, Judge
+from llm_as_judge.judge.judge_file import QUESTIONS
 from llm_as_judge.judge.rows import AnswerRow, read_answer, read_rows
 from llm_as_judge.training.judge.examples import free_examples
 from llm_as_judge.training.judge.questions import questions_of
@@ -129,6 +131,13 @@ def require_learnable(labeled: Sequence[Case], place: str) -> None:
             raise DataError(f"{place}: no answer is labeled {word}; a judge learns from both")
 
 
+def read_learnable(paths: Sequence[Path]) -> tuple[list[Case], list[Case]]:
+    """See :func:`read_training_rows` and :func:`require_learnable`."""
+    labeled, bare = read_training_rows(paths)
+    require_learnable(labeled, ", ".join(map(str, paths)))
+    return labeled, bare
+
+
 def without_duplicates(labeled: Sequence[Case]) -> tuple[list[Case], int, int]:
     """Each answer to a question once; those that are labeled both ways are left out.
 
@@ -151,6 +160,24 @@ def _key(case: Case) -> tuple[str, str, str]:
 def question_key(case: Case) -> str:
     """What tells questions apart across spellings."""
     return plain(case.problem.question) or case.problem.id
+
+
+def digests(cases: Sequence[Case]) -> set[str]:
+    """Of the questions: a judge's folder keeps those that it learned from."""
+    keys = {question_key(case) for case in cases}
+    return {hashlib.sha256(key.encode()).hexdigest()[:16] for key in keys}
+
+
+def known_questions(folder: Path) -> frozenset[str]:
+    """Digests of the questions that the judge in a folder has learned from.
+
+    Raises:
+        ModelError: the folder does not say.
+    """
+    try:
+        return frozenset((folder / QUESTIONS).read_text(encoding="utf-8").split())
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder / QUESTIONS}: {error}; train the judge anew") from None
 
 
 def is_for_calibration(case: Case, seed: int) -> bool:
@@ -292,13 +319,11 @@ def _teaches(graded: Graded, rng: random.Random) -> bool:
 
 def _in_turn(cases: Sequence[Case]) -> list[Case]:
     """Family by family."""
-    families: dict[str, deque[Case]] = {}
+    families: dict[str, list[Case]] = {}
     for case in cases:
-        families.setdefault(case.category, deque()).append(case)
-    found: list[Case] = []
-    while any(families.values()):
-        found += [group.popleft() for group in families.values() if group]
-    return found
+        families.setdefault(case.category, []).append(case)
+    turns = zip_longest(*families.values())
+    return [case for turn in turns for case in turn if case is not None]
 
 
 def _sampled(graded: Sequence[Graded], rng: random.Random) -> list[Graded]:

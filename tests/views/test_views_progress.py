@@ -13,6 +13,7 @@ from rich.console import Console
 from llm_as_judge.llm.billing import Attempt
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.types import Completion, Program, Rollout, Usage
+from llm_as_judge.views.busy import busy_words
 from llm_as_judge.views.console import about, clock
 from llm_as_judge.views.progress import LOOK_S, QUIET_S, Progress, Rate
 
@@ -25,11 +26,13 @@ class Told:
         parts: Sequence[str] = (),
         *,
         terminal: bool = False,
+        busy: str = "",
+        width: int = 200,
     ) -> None:
         self.now = 0.0
         self._file = io.StringIO()
-        console = Console(file=self._file, width=200, force_terminal=terminal)
-        self.view = Progress(console, parts, seconds=lambda: self.now)
+        console = Console(file=self._file, width=width, force_terminal=terminal)
+        self.view = Progress(console, parts, seconds=lambda: self.now, busy=lambda: busy)
 
     def did(self, *at: float) -> None:
         for self.now in at:
@@ -172,6 +175,27 @@ def test_a_log_is_silent_until_nothing_was_said_for_a_while() -> None:
         told.did(second)
         told.view.look()
     assert told.lines == ["fixed programs: 3 of 9 runs, about 90 s left"]
+
+
+def test_a_busy_machine_is_told_of() -> None:
+    said = busy_words(1.4, 2.0, 2)
+    assert said == "busy: others take 1.4 of 2 cores"
+    told = Told(busy=said)
+    told.view.part("GRPO", 8, "steps")
+    assert told.view.line() == f"GRPO: 0 of 8 steps; {said}"
+    assert not busy_words(1.4, 1.6, 2)  # there is room left
+    assert not busy_words(0.2, 2.0, 2)  # it is we who fill it
+
+
+def test_a_line_of_a_log_keeps_within_the_width_by_saying_less_of_a_busy_machine() -> None:
+    parts = ["a", "b", "c", "direct", *"efghijkl"]
+    told = Told(parts, busy=busy_words(0.7, 2.0, 2), width=80)
+    told.view.part("direct", 48, "held-out rows", 0)
+    told.did(*range(1, 13))
+    told.now += QUIET_S
+    told.view.look()
+    assert told.lines[-1].endswith(" left; busy")
+    assert all(len(line) <= 80 for line in told.lines)
 
 
 async def test_a_part_without_a_finished_unit_counts_programs_and_replies() -> None:

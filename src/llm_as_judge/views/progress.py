@@ -15,13 +15,14 @@ from rich.text import Text
 
 from llm_as_judge.llm.billing import Attempt, metered
 from llm_as_judge.types import Rollout
+from llm_as_judge.views.busy import Busy
 from llm_as_judge.views.console import about, clock, status_console
 from llm_as_judge.views.live import step_line
 
 LOOK_S, QUIET_S = 1.0, 30.0
 """Seconds between looks, and without a line, after which a log says how far the work is."""
-BAR = 20
-"""Columns of the bar."""
+BAR, WHEN = 20, 7
+"""Columns of the bar, and of the time before a line of a log."""
 ENOUGH = 5
 """Units, or a quarter of the work, before which nothing is said of the time left."""
 RECENT = 32
@@ -73,14 +74,17 @@ class Progress:
         parts: Sequence[str] = (),
         *,
         seconds: Callable[[], float] = time.monotonic,
+        busy: Callable[[], str] | None = None,
     ) -> None:
         """
         Args:
             parts: names of the parts of a long course, in their order; with them each line says which part it is
                 of, and when.
             seconds: a clock.
+            busy: a clause that says that the machine has other work; empty: it has not.
         """
         self._console, self._parts, self._seconds = console, tuple(parts), seconds
+        self._busy = busy or Busy()
         self._began = self._part_began = self._said_at = seconds()
         self._heading = self._name = self._unit = self._doing = ""
         self._total = self._done = self._found = self._rollouts = self._written = 0
@@ -220,7 +224,15 @@ class Progress:
             return ""
         rollouts = f"{self._rollouts} programs run" if self._rollouts else ""
         doing = ", ".join(filter(None, [self._doing, rollouts, self._before_the_first()]))
-        return "; ".join(filter(None, [": ".join(filter(None, [what, self._count()])), doing]))
+        told = "; ".join(filter(None, [": ".join(filter(None, [what, self._count()])), doing]))
+        busy = self._busy()
+        if len(told) + len(busy) + 2 > self._room():
+            busy = busy.partition(":")[0]
+        return "; ".join(filter(None, [told, busy]))
+
+    def _room(self) -> int:
+        """Columns beside the time, or the bar."""
+        return self._console.width - (BAR + 1 if self._console.is_terminal else WHEN)
 
     def _before_the_first(self) -> str:
         if self._done > self._found:

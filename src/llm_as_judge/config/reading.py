@@ -1,4 +1,4 @@
-"""Sections of YAML configuration: parsed, checked, with one line for each kind of mistake."""
+"""Reader of YAML configuration: a section parsed and checked, one line for each kind of mistake."""
 
 from __future__ import annotations
 

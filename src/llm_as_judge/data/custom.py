@@ -1,4 +1,4 @@
-"""Rows of one's own: raw record -> Problem."""
+"""Reader of a user's own rows: raw record -> Problem."""
 
 from __future__ import annotations
 

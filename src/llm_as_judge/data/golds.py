@@ -1,4 +1,4 @@
-"""Gold answers: the answer of a whole solution, and refusals of what can be no answer."""
+"""Reader of gold answers: takes the answer out of a whole solution, refuses what can be no answer."""
 
 from __future__ import annotations
 

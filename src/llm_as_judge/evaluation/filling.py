@@ -1,4 +1,4 @@
-"""Filler of the pool: several draws of each single-call program on each problem, ahead of their use.
+"""Pool filler: several draws of each single-call program on each problem, ahead of their use.
 
     first draws of each way -> the replies share a verdict? -> no more draws; else the rest
 

@@ -1,4 +1,4 @@
-"""Headroom of a bank, and advice on training."""
+"""Headroom report of a bank, with advice on training."""
 
 from __future__ import annotations
 

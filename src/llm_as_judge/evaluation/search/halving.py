@@ -1,4 +1,4 @@
-"""Successive halving: each round keeps the better half of the programs and doubles the problems.
+"""Scheduler of successive halving: each round keeps the better half of the programs and doubles the problems.
 
 Poor programs cost little: with n programs, P problems and f finalists about f * P * log2(n / f) runs in
 place of n * P, before the finalists run at every draw. Which half is better is asked for every budget

@@ -50,7 +50,8 @@ def gold_options(problem: Problem, options: tuple[str, ...]) -> frozenset[int]:
 
 def is_choice(problem: Problem) -> bool:
     """Has ``problem`` options, of which a gold answer is one?"""
-    return bool(problem.options) or bool(gold_options(problem, problem_options(problem)))
+    options = problem_options(problem)
+    return bool(problem.options) or (bool(options) and bool(gold_options(problem, options)))
 
 
 # -------------------------------------------------------------------------------- reading one text

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from llm_as_judge.grading.number_words import SCALES, cardinal, fraction, is_number_word
@@ -163,8 +164,11 @@ def parse_number(text: str, *, decimal_comma: bool = False) -> Quantity | None:
         decimal_comma: read "56,28" as 56.28.
     """
     text = text.strip()
-    if not text or len(text) > _LONGEST:
-        return None
+    return _parsed(text, decimal_comma) if 0 < len(text) <= _LONGEST else None
+
+
+@lru_cache(maxsize=4096)  # an answer is read by several rules, a gold for every answer
+def _parsed(text: str, decimal_comma: bool) -> Quantity | None:
     text = fold_number_signs(text).rstrip(".").strip()
     if decimal_comma:
         text = _DECIMAL_COMMA.sub(lambda m: f"{m[1].replace('.', '')}.{m[2]}", text)

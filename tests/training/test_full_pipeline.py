@@ -27,7 +27,7 @@ from killable_runs import Endpoint, in_fields, serving
 from judge_oracle import Oracle, asks_a_judge, audited_cases
 from llm_as_judge.config import shipped_dir
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.chaos
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "run_full_pipeline.sh"
 SETS = ["gsm8k", "squad2", "mbpp"]

@@ -15,7 +15,14 @@ from llm_as_judge.grading.equality import answer_classes
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.operators import ExecutionContext, OperatorService, OperatorSettings, registry
 from llm_as_judge.operators.base import MAX_TESTED, CallLimitError, tries
-from llm_as_judge.types import Json, Problem, TestReport
+from llm_as_judge.types import (
+    ChatReply,
+    ChatRequest,
+    Json,
+    Problem,
+    ReplyLogProbs,
+    TestReport,
+)
 
 PASSES, FAILS = TestReport(True, 1), TestReport(False, 2, (0,), "no")
 WORSE = TestReport(False, 2, (0, 1), "no")
@@ -52,6 +59,49 @@ async def test_the_vote_is_by_value_and_gives_the_first_drawn(
     said: list[Json], answer: str, share: float
 ) -> None:
     assert await graded("Vote", said) == {"answer": answer, "share": share}
+
+
+class Sure(ScriptedChat):
+    """Gives ``means``, one a reply, as the mean log-probability of its tokens."""
+
+    def __init__(self, texts: Sequence[str], means: Sequence[float | None]) -> None:
+        super().__init__([f"Thought: t\nAnswer: {text}" for text in texts])
+        self._means = list(means)
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        mean = self._means[len(self.requests)]
+        reply = await super().chat(request)
+        return (
+            reply if mean is None else dataclasses.replace(reply, logprobs=ReplyLogProbs(9, mean))
+        )
+
+
+@pytest.mark.parametrize(
+    ("replies", "answer"),
+    [
+        ({"7": -0.9, "8": -0.1}, "8"),
+        ({"8": -0.1, "7": -0.9}, "8"),
+        ({"7": -0.5, "8": -0.3, "8.0": -2.0, "7.0": -0.4}, "7"),
+        ({"7": -0.9, "8": -0.1, "7.0": -3.0}, "7"),  # no tie: votes come first
+        ({"7": -0.9, "8": None}, "7"),  # not known of all: the first drawn
+    ],
+)
+@pytest.mark.parametrize("operator", ["Vote", "UntilAgree"])
+async def test_a_tie_goes_to_the_answers_whose_replies_are_likelier(
+    operator: str, replies: dict[str, float | None], answer: str
+) -> None:
+    chat = Sure(list(replies), list(replies.values()))
+    context = ExecutionContext(
+        chat, FakeSandbox(), MATH, OperatorSettings(temperature=0.7), equality=answer_classes
+    )
+    serve = OperatorService(registry(), context)
+    drawn = [await serve("AnswerGenerate", ["p"], {}) for _ in replies]
+    if operator == "Vote":
+        given: list[Json] = [[one["answer"] for one in drawn]]  # type: ignore[index, call-overload]
+        result = await serve(operator, given, {})
+    else:
+        result = await serve(operator, [drawn, 3, len(drawn)], {})
+    assert result["answer"] == answer  # type: ignore[index, call-overload]
 
 
 @pytest.mark.parametrize("solutions", [["", " "], []])

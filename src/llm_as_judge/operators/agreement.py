@@ -3,14 +3,14 @@ its tests pass.
 
 Which solutions are equal the graders say, never the gold: numbers and formulas by their value, texts
 after the official normalization, code by the visible tests. Empty solutions, and code that fails
-visible tests which other code passes, are no votes. Of classes with equally many votes the one that
-was drawn first wins, and of a class its first solution is the answer.
+visible tests which other code passes, are no votes. Of classes with equally many votes the one whose
+replies the executor held for the likeliest wins; where it gives no log-probabilities, the one that was
+drawn first. Of a class its first solution is the answer. (Confidence beside votes: arXiv:2502.06233.)
 """
 
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -21,15 +21,23 @@ from llm_as_judge.operators.stopping import StopState
 from llm_as_judge.operators.syntax import UnparsableError, parse_python
 from llm_as_judge.types import Json, TestReport
 
-
-def _winner(votes: Mapping[str, int]) -> tuple[str, int, float]:
-    """(the first of the most frequent solutions, its votes, their share)."""
-    first = max(votes, key=votes.__getitem__)  # max gives the first of equals
-    return first, votes[first], round(votes[first] / sum(votes.values()), 4)
+Classes = Mapping[str, Sequence[str]]
+"""The first of each class of equal solutions -> all of the class, in order of appearance."""
 
 
-async def distinct(context: CallContext, solutions: Sequence[str]) -> Mapping[str, int]:
-    """The first of each class of equal solutions, with their number, in order of appearance.
+def _winner(context: CallContext, found: Classes) -> tuple[str, int, float]:
+    """(the first solution of the class with the most votes, its votes, their share)."""
+    most = max(map(len, found.values()))
+    leaders = [first for first, equal in found.items() if len(equal) == most]
+    likely = {first: context.execution.likelihood(found[first]) for first in leaders}
+    known = {first: value for first, value in likely.items() if value is not None}
+    # max gives the first of equals
+    winner = max(known, key=known.__getitem__) if len(known) == len(leaders) else leaders[0]
+    return winner, most, round(most / sum(map(len, found.values())), 4)
+
+
+async def distinct(context: CallContext, solutions: Sequence[str]) -> Classes:
+    """The solutions by class.
 
     Raises:
         ReplyError: all solutions are empty, or there is none.
@@ -38,15 +46,14 @@ async def distinct(context: CallContext, solutions: Sequence[str]) -> Mapping[st
     if not said:
         raise ReplyError("no solution to choose from")
     if len(set(said)) == 1:
-        return {said[0]: len(said)}
+        return {said[0]: said}
     code = context.problem.domain == "code"
-    classes = await (_classes_of_code(context, said) if code else context.execution.classes(said))
-    counts = Counter(number for number in classes if number is not None)
-    first: dict[int, str] = {}
-    for number, text in zip(classes, said, strict=True):
+    numbers = await (_classes_of_code(context, said) if code else context.execution.classes(said))
+    classes: dict[int, list[str]] = {}
+    for number, text in zip(numbers, said, strict=True):
         if number is not None:
-            first.setdefault(number, text)
-    return {text: counts[number] for number, text in first.items()}
+            classes.setdefault(number, []).append(text)
+    return {equal[0]: equal for equal in classes.values()}
 
 
 async def _classes_of_code(context: CallContext, solutions: Sequence[str]) -> list[int | None]:
@@ -89,7 +96,7 @@ class Vote(Operator):
     results_wanted = ("solutions",)
 
     async def run(self, solutions: list[str]) -> Result:
-        answer, _, share = _winner(await distinct(self.context, solutions))
+        answer, _, share = _winner(self.context, await distinct(self.context, solutions))
         return {"answer": answer, "share": share}
 
 
@@ -118,7 +125,7 @@ class UntilAgree(_Drawing):
     async def run(self, ways: list[Way], agree: int = 2, most: int = 5) -> Result | More:
         wanted, left = min(agree, most), most - len(ways)
         try:
-            answer, votes, share = _winner(await distinct(self.context, ways))
+            answer, votes, share = _winner(self.context, await distinct(self.context, ways))
         except ReplyError:
             if left > 0:
                 return More(min(wanted, left))
@@ -150,11 +157,11 @@ class UntilWorth(_Drawing):
         if not ways:
             return More(min(stop.round, left))
         try:
-            counts = await distinct(self.context, ways)
+            found = await distinct(self.context, ways)
         except ReplyError:
-            counts = {}
-        leader, most_votes, share = _winner(counts) if counts else ("", 0, 0.0)
-        votes = tuple(sorted(counts.values(), reverse=True))
+            found = {}
+        leader, most_votes, share = _winner(self.context, found) if found else ("", 0, 0.0)
+        votes = tuple(sorted(map(len, found.values()), reverse=True))
         state = StopState(
             votes,
             len(ways) - sum(votes),
@@ -166,7 +173,7 @@ class UntilWorth(_Drawing):
         )
         if left > 0 and rule.gain(state) > 0:
             return More(min(stop.round, left))
-        if not counts:
+        if not found:
             raise ReplyError("no solution to choose from")
         self.context.note(f"{most_votes} of {len(ways)} draws agree")
         return {"answer": leader, "share": share, "draws": len(ways)}

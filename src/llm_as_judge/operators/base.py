@@ -8,6 +8,7 @@ trace and a result whose keys are all there, with empty values.
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import time
 from abc import ABC, abstractmethod
@@ -149,6 +150,9 @@ class ExecutionContext:
     dollars: Dollars = field(default_factory=Dollars)
     spent: float = 0.0
     """Of all calls so far, in written tokens of the default executor."""
+    likelihoods: dict[str, list[float]] = field(default_factory=dict)
+    """Text that one reply gave -> of each such reply the likelihood of a token (0 to 1, geometric mean);
+    none where the executor gives no log-probabilities."""
     _draws: Counter[tuple[str, str]] = field(default_factory=Counter)
     _reports: dict[str, TestReport] = field(default_factory=dict)
 
@@ -156,6 +160,11 @@ class ExecutionContext:
         """For each answer the number of its class; the gold is not shown."""
         asked = replace(self.problem, answers=(), hidden_tests=())
         return await (self.equality or spelled_alike)(asked, answers)
+
+    def likelihood(self, texts: Sequence[str]) -> float | None:
+        """Mean over the replies that gave one of ``texts``; None: of none it is known."""
+        known = [value for text in set(texts) for value in self.likelihoods.get(text, ())]
+        return math.fsum(known) / len(known) if known else None
 
     async def tested(self, code: str) -> TestReport:
         """The visible tests on ``code``, run once for equal code.

@@ -9,16 +9,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from llm_as_judge.operators.agreement import distinct
+from llm_as_judge.operators.agreement import Classes, distinct
 from llm_as_judge.operators.base import Operator, ReplyError, Result
 from llm_as_judge.operators.replies import choice, letter
 from llm_as_judge.types import Json
 
 
-def _listed(order: Sequence[str], counts: Mapping[str, int]) -> str:
+def _listed(order: Sequence[str], found: Classes) -> str:
     lines = []
     for index, solution in enumerate(order):
-        times = f" (given {counts[solution]} times)" if counts[solution] > 1 else ""
+        given = len(found[solution])
+        times = f" (given {given} times)" if given > 1 else ""
         lines.append(f"{letter(index)}{times}: {solution}")
     return "\n".join(lines)
 
@@ -32,11 +33,11 @@ class ScEnsemble(Operator):
     prompt_names = ("vote",)
 
     async def run(self, solutions: list[str], problem: str) -> Result:
-        counts = await distinct(self.context, solutions)
-        order = list(counts)
+        found = await distinct(self.context, solutions)
+        order = list(found)
         if len(order) == 1:
             return {"response": order[0]}
-        values = {"problem": problem, "solutions": _listed(order, counts)}
+        values = {"problem": problem, "solutions": _listed(order, found)}
         reply = await self.context.ask("vote", values)
         chosen = choice(reply.text, order)
         if chosen is None:
@@ -55,11 +56,11 @@ class MdEnsemble(Operator):
     prompt_names = ("vote",)
 
     async def run(self, solutions: list[str], problem: str) -> Result:
-        counts = await distinct(self.context, solutions)
-        if len(counts) == 1:
-            return {"solution": next(iter(counts))}
+        found = await distinct(self.context, solutions)
+        if len(found) == 1:
+            return {"solution": next(iter(found))}
         votes = [
-            asyncio.ensure_future(self._vote(number, problem, counts))
+            asyncio.ensure_future(self._vote(number, problem, found))
             for number in range(self.VOTES)
         ]
         try:
@@ -73,13 +74,13 @@ class MdEnsemble(Operator):
             self.context.note(f"{self.VOTES - len(chosen)} votes could not be read")
         # The first solution in the given order wins a tie.
         tally = Counter(chosen)
-        return {"solution": max(counts, key=lambda solution: tally[solution])}
+        return {"solution": max(found, key=lambda solution: tally[solution])}
 
-    async def _vote(self, number: int, problem: str, counts: Mapping[str, int]) -> str | None:
-        order = list(counts)
+    async def _vote(self, number: int, problem: str, found: Classes) -> str | None:
+        order = list(found)
         # Seeded by the vote alone: a run can be repeated, and a group shares equal draws.
         random.Random(number).shuffle(order)
-        values = {"problem": problem, "solutions": _listed(order, counts)}
+        values = {"problem": problem, "solutions": _listed(order, found)}
         try:
             reply = await self.context.ask("vote", values)
         except ReplyError:

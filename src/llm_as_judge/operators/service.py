@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Mapping
 
@@ -67,7 +68,14 @@ class OperatorService:
         if isinstance(result, More):  # the call goes on, and is in the trace when it ends
             self._begun.remove(call)
             return {"more": result.draws}
+        self._note_likelihood(call, result)
         return result
+
+    def _note_likelihood(self, call: CallContext, result: Result) -> None:
+        """What a later vote over the texts of ``result`` knows of the one reply that they came from."""
+        if len(call.replies) == 1 and (of_reply := call.replies[0].logprobs) is not None:
+            for text in {value.strip() for value in result.values() if isinstance(value, str)}:
+                self._context.likelihoods.setdefault(text, []).append(math.exp(of_reply.mean))
 
     def _chosen(self, entry: OperatorEntry, kwargs: dict[str, Json]) -> tuple[str, dict[str, Json]]:
         """(executor that the call names, its other arguments); empty = the default one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from answer_tables import items, table_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,45 +11,30 @@ from llm_as_judge.grading.extract import declared_answer, undecorated
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import Problem
 
+DRESSED = r"""
+5 => \boxed{\boxed{5}} | \boxed{\fbox{5}} | \boxed{\boxed{\boxed{5}}} and again \boxed{5}
+5 => \boxed{x = {\boxed{5}}
+5 => \boxed{\text{The answer is } 5} | \boxed{\text{The final answer is: }5}
+5 => \boxed{\text{The answer is 5}} | <answer>The answer is 5</answer> | #### Answer: 5
+x = 5 => \boxed{x = \boxed{5}}
+\frac{1}{2} => \boxed{\frac{1}{2}}
+x+1 => \boxed{\text{Answer: } x+1}
+\text{even} => \boxed{\text{even}}
+\$45 a week => **Answer: \$45 a week.**
+45 => **Answer:** 45 | **Answer: 45** | **Final Answer**⏎⏎45 | ## Answer⏎45 ✅ | Answer: “45”
+45 => The answer is *45*. | The answer is: 45 🎉 | Answer: 45⏎⏎Final answer: **45**
+45 => The answer is 45. So the answer is: “45”. | \boxed{45} so \boxed{\text{45}}
+45 => Answer: 45 (5 * 9 = 45) | Answer: 45 (since 5 * 9 = 45). | \boxed{45}⏎⏎(5 * 9 = 45)
+$45$ => Final Answer: The final answer is $45$.
+\$45 => **Answer: \$45.**⏎⏎(5 hours at \$9 each.)
+"""
+NESTED = r"\boxed{" * 3000 + "5" + "}" * 3000
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        (r"\boxed{\boxed{5}}", "5"),
-        (r"\boxed{\fbox{5}}", "5"),
-        (r"\boxed{x = \boxed{5}}", "x = 5"),
-        (r"\boxed{\boxed{\boxed{5}}} and again \boxed{5}", "5"),
-        (r"\boxed{x = {\boxed{5}}", "5"),
-        (r"\boxed{" * 3000 + "5" + "}" * 3000, "5"),
-        (r"\boxed{\frac{1}{2}}", r"\frac{1}{2}"),
-        (r"\boxed{\text{The answer is } 5}", "5"),
-        (r"\boxed{\text{The final answer is: }5}", "5"),
-        (r"\boxed{\text{The answer is 5}}", "5"),
-        (r"\boxed{\text{Answer: } x+1}", "x+1"),
-        (r"\boxed{\text{even}}", r"\text{even}"),
-        ("<answer>The answer is 5</answer>", "5"),
-        ("#### Answer: 5", "5"),
-        (r"**Answer: \$45 a week.**", r"\$45 a week"),
-        ("**Answer:** 45", "45"),
-        ("**Answer: 45**", "45"),
-        ("**Final Answer**\n\n45", "45"),
-        ("## Answer\n45 ✅", "45"),
-        ("Answer: “45”", "45"),
-        ("The answer is *45*.", "45"),
-        ("The answer is: 45 🎉", "45"),
-        ("Answer: 45\n\nFinal answer: **45**", "45"),
-        ("The answer is 45. So the answer is: “45”.", "45"),
-        (r"\boxed{45} so \boxed{\text{45}}", "45"),
-        ("Final Answer: The final answer is $45$.", "$45$"),
-        ("Answer: 45 (5 * 9 = 45)", "45"),
-        ("Answer: 45 (since 5 * 9 = 45).", "45"),
-        (r"\boxed{45}" + "\n\n(5 * 9 = 45)", "45"),
-        (r"**Answer: \$45.**" + "\n\n(5 hours at \\$9 each.)", r"\$45"),
-    ],
-)
-def test_the_answer_is_found_in_its_dress(text: str, answer: str) -> None:
-    declared = declared_answer(text, one_sentence=True)
-    assert (declared.text, declared.fault) == (answer, None)
+
+def test_the_answer_is_found_in_its_dress() -> None:
+    for answer, text, _ in [*table_rows(DRESSED), ("5", NESTED, True)]:
+        declared = declared_answer(text, one_sentence=True)
+        assert (declared.text, declared.fault) == (answer, None), text
 
 
 @pytest.mark.parametrize(
@@ -64,34 +50,13 @@ def test_two_that_differ_are_several(text: str) -> None:
     assert declared_answer(text, one_sentence=True).fault == "several"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        ">=42",
-        "~42",
-        "≈ 42",
-        "-42",
-        "> 42",
-        "42%",
-        "42 °C",
-        "3 (mod 7)",
-        "(1, 2)",
-        "x = 3 (y = 4)",
-        "42 (or 43)",
-        "42 ❌",
-        "42 👎",
-        "42 🤔",
-        "~~42~~",
-        "5*",
-        "f'",
-        "*a* and *b*",
-        '"a" or "b"',
-        "__init__",
-        "🐶",
-        "C♯",
-        "10♥",
-    ],
-)
+SAYING = """
+>=42 | ~42 | ≈ 42 | -42 | > 42 | 42% | 42 °C | 3 (mod 7) | (1, 2) | x = 3 (y = 4) | 42 (or 43) | 42 ❌
+42 👎 | 42 🤔 | ~~42~~ | 5* | f' | *a* and *b* | "a" or "b" | __init__ | 🐶 | C♯ | 10♥
+"""
+
+
+@pytest.mark.parametrize("text", items(SAYING))
 def test_what_says_something_is_no_decoration(text: str) -> None:
     assert undecorated(text) == text
     assert declared_answer(f"Answer: {text}", one_sentence=True).text == text.strip("*_ ")

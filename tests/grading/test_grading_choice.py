@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from answer_tables import items
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,10 +72,6 @@ UNCLEAR = """
 Perhaps B | maybe neon | The second one of the list | Neon glows while argon is blue | B, argon is blue
 B. xenon gas of that | The opposite of neon | It glows in a red that one sees at night in shop windows.
 """
-
-
-def items(text: str) -> list[str]:
-    return [item.strip() for line in text.strip().splitlines() for item in line.split(" | ")]
 
 
 @pytest.mark.parametrize("answer", items(NAMES_B))

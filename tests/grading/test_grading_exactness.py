@@ -4,6 +4,7 @@ import importlib
 from fractions import Fraction
 
 import pytest
+from answer_tables import table_rows, verdicts_on
 
 from llm_as_judge.audit.attacks import make_attacks, make_controls
 from llm_as_judge.grading.formula import read_formula
@@ -15,91 +16,61 @@ from llm_as_judge.types import Problem
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-LONG = str(2**100)
+VALUES = r"""
+10^{-30} !> 0 | 10^{-31} | 2\cdot 10^{-30}
+1e-12 !> 2e-12
+\frac{1}{2^{100}} => 2^{-100} !> 0 | \frac{1}{2^{101}}
+e^{-100} !> 0 | e^{-101}
+10^{-30}\sqrt{2} !> 10^{-30}\sqrt{3}
+\sqrt{2}+10^{-40} !> \sqrt{2}
+x+10^{-30} !> x
+10^{-30}x !> 2\cdot 10^{-30}x
+(10^{-30}, 1) !> (0, 1)
+1.25\times 10^{-12} !> \frac{1}{7000} | \frac{\sqrt{2}}{7000}
+0.000 !> \frac{1}{3000}
+0.001 !> \frac{1}{700}
+10^{30} => 1000000000000000000000000000000 !> 10^{30}+1
+2^{100} => 1267650600228229401496703205376 | 2^100 | 2\cdot 2^{99} !> 1267650600228229401496703205377
+30! => 265252859812191058636308480000000 !> 265252859812191058636308480000001
+10^{40}x !> (10^{40}+1)x
+y=10^{30}x !> y=10^{30}x+1
+\sqrt{10^{60}+1} !> 10^{30}
+\frac{10^{30}+1}{10^{30}} !> 1
+\sqrt{2} !> 1.41421356237309504880168872421
+0.334 !> \frac{1}{3}
+0.332 !> \frac{1}{3}
+3.143 !> \pi
+-0.334 !> -\frac{1}{3}
+10^{-9} => 1e-9 | 10^-9 | 10⁻⁹
+10^{-12} => 1\times 10^{-12} | \frac{1}{10^{12}} | 1/10^12 | 0.000000000001
+2.5\times 10^{-7} => \frac{1}{4000000}
+1267650600228229401496703205376 => 1,267,650,600,228,229,401,496,703,205,376
+x^{12} => x^12
+10^{40}\sqrt{2} => \sqrt{2\cdot 10^{80}}
+1+\sqrt{2} => \sqrt{3+2\sqrt{2}}
+1 => 0.\overline{9}
+0.333 => \frac{1}{3}
+0.667 => \frac{2}{3}
+0.666 => \frac{2}{3}
+-0.667 => -\frac{2}{3}
+3.142 => \pi
+3.14159265358979 => \pi
+"""
 
-UNEQUAL = [
-    ("10^{-30}", "0"),
-    ("10^{-30}", "10^{-31}"),
-    ("10^{-30}", r"2\cdot 10^{-30}"),
-    ("1e-12", "2e-12"),
-    (r"\frac{1}{2^{100}}", "0"),
-    (r"\frac{1}{2^{100}}", r"\frac{1}{2^{101}}"),
-    ("e^{-100}", "0"),
-    ("e^{-100}", "e^{-101}"),
-    (r"10^{-30}\sqrt{2}", r"10^{-30}\sqrt{3}"),
-    (r"\sqrt{2}+10^{-40}", r"\sqrt{2}"),
-    ("x+10^{-30}", "x"),
-    ("10^{-30}x", r"2\cdot 10^{-30}x"),
-    ("(10^{-30}, 1)", "(0, 1)"),
-    (r"1.25\times 10^{-12}", r"\frac{1}{7000}"),
-    (r"1.25\times 10^{-12}", r"\frac{\sqrt{2}}{7000}"),
-    ("0.000", r"\frac{1}{3000}"),
-    ("0.001", r"\frac{1}{700}"),
-    ("10^{30}", "10^{30}+1"),
-    ("2^{100}", str(2**100 + 1)),
-    ("30!", "265252859812191058636308480000001"),
-    ("10^{40}x", "(10^{40}+1)x"),
-    ("y=10^{30}x", "y=10^{30}x+1"),
-    (r"\sqrt{10^{60}+1}", "10^{30}"),
-    (r"\frac{10^{30}+1}{10^{30}}", "1"),
-    (r"\sqrt{2}", "1.41421356237309504880168872421"),
-    ("0.334", r"\frac{1}{3}"),
-    ("0.332", r"\frac{1}{3}"),
-    ("3.143", r"\pi"),
-    ("-0.334", r"-\frac{1}{3}"),
-]
 
+async def test_equal_values_are_right_and_unequal_ones_wrong_however_near(rules: Judge) -> None:
+    rows = table_rows(VALUES)
 
-@pytest.mark.parametrize(("gold", "answer"), UNEQUAL)
-async def test_unequal_values_are_incorrect_however_near(
-    rules: Judge, gold: str, answer: str
-) -> None:
-    problem = Problem("math/t/1", "math", "math", "What is the value?", (gold,))
-    assert (await rules.grade(problem, answer)).correct is False
+    def problem(gold: str) -> Problem:
+        return Problem("math/t/1", "math", "math", "What is the value?", (gold,))
+
+    assert await verdicts_on(rules, rows, problem) == rows
 
 
 async def test_equations_that_nearly_agree_are_not_accepted(rules: Judge) -> None:
     problem = Problem("math/t/1", "math", "math", "Which line?", ("x+y=10^{-30}",))
     assert (await rules.grade(problem, r"x+y=2\cdot 10^{-30}")).correct is not True
     assert (await rules.grade(problem, r"2x+2y=2\cdot 10^{-30}")).correct is True
-
-
-EQUAL = [
-    ("10^{-9}", "1e-9"),
-    ("10^{-9}", "10^-9"),
-    ("10^{-9}", "10⁻⁹"),
-    ("10^{-12}", r"1\times 10^{-12}"),
-    ("10^{-12}", r"\frac{1}{10^{12}}"),
-    ("10^{-12}", "1/10^12"),
-    ("10^{-12}", "0.000000000001"),
-    (r"2.5\times 10^{-7}", r"\frac{1}{4000000}"),
-    (r"\frac{1}{2^{100}}", "2^{-100}"),
-    ("10^{30}", "1" + 30 * "0"),
-    ("2^{100}", LONG),
-    ("2^{100}", "2^100"),
-    ("2^{100}", r"2\cdot 2^{99}"),
-    (LONG, f"{2**100:,}"),
-    ("30!", "265252859812191058636308480000000"),
-    ("x^{12}", "x^12"),
-    (r"10^{40}\sqrt{2}", r"\sqrt{2\cdot 10^{80}}"),
-    (r"1+\sqrt{2}", r"\sqrt{3+2\sqrt{2}}"),
-    ("1", r"0.\overline{9}"),
-    ("0.333", r"\frac{1}{3}"),
-    ("0.667", r"\frac{2}{3}"),
-    ("0.666", r"\frac{2}{3}"),
-    ("-0.667", r"-\frac{2}{3}"),
-    ("3.142", r"\pi"),
-    ("3.14159265358979", r"\pi"),
-]
-
-
-@pytest.mark.parametrize(("gold", "answer"), EQUAL)
-async def test_equal_values_written_otherwise_are_correct(
-    rules: Judge, gold: str, answer: str
-) -> None:
-    problem = Problem("math/t/1", "math", "math", "What is the value?", (gold,))
-    verdict = await rules.grade(problem, answer)
-    assert verdict.correct is True, verdict
 
 
 @pytest.mark.parametrize(

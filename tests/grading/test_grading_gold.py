@@ -1,7 +1,6 @@
 """The free test of every data set: its gold answers grade as correct, empty and foreign ones not."""
 
 import asyncio
-import itertools
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from llm_as_judge.data.rows import RawRow, read_rows
 from llm_as_judge.errors import DataError
 from llm_as_judge.grading.wordlists import tokens
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import Problem
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -22,13 +20,11 @@ UPSTREAM = Path(__file__).parents[3] / "shared" / "data"
 TEXT_SETS = ("gsm8k", "math", "squad2", "hotpotqa", "commonsenseqa", "mmlu")
 
 
-def problems(name: str, root: Path, limit: int | None) -> list[Problem]:
+def problems(name: str, root: Path) -> list[Problem]:
     dataset = CATALOG[name]
     found: list[Problem] = []
     for path in dataset.find(root):
         for row in dataset.flatten(read_rows(path)):
-            if limit is not None and len(found) >= limit:
-                return found
             try:
                 found.append(dataset.convert(row, dataset.split))
             except DataError:
@@ -50,8 +46,8 @@ async def verdicts(judge: Judge, pairs: list[tuple[Problem, str]]) -> list[bool 
     return await asyncio.gather(*(one(problem, answer) for problem, answer in pairs))
 
 
-async def check(judge: Judge, name: str, root: Path, limit: int | None) -> None:
-    rows = problems(name, root, limit)
+async def check(judge: Judge, name: str, root: Path) -> None:
+    rows = problems(name, root)
     if not rows:
         pytest.skip(f"no rows of {name} under {root.name}")
     right = await verdicts(judge, [(row, gold(row)) for row in rows])
@@ -78,13 +74,13 @@ def same(one: Problem, two: Problem) -> bool:
 
 @pytest.mark.parametrize("name", TEXT_SETS)
 async def test_gold_of_the_built_in_sample(rules: Judge, name: str) -> None:
-    await check(rules, name, SAMPLE, None)
+    await check(rules, name, SAMPLE)
 
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("name", TEXT_SETS)
 async def test_gold_of_the_upstream_files(rules: Judge, name: str) -> None:
-    await check(rules, name, UPSTREAM, None)
+    await check(rules, name, UPSTREAM)
 
 
 OTHER_FILES = [
@@ -119,17 +115,11 @@ async def test_a_gold_answer_without_a_letter_is_an_answer(rules: Judge) -> None
 
 
 @pytest.mark.chaos
-async def test_all_references_of_the_full_mbpp_but_two_pass() -> None:
-    rows = problems("mbpp_full", UPSTREAM, None)
+async def test_all_references_of_the_full_mbpp_but_two_pass(judge: Judge) -> None:
+    rows = problems("mbpp_full", UPSTREAM)
     if not rows:
         pytest.skip(f"no rows of mbpp_full under {UPSTREAM.name}")
-    sandbox = await open_sandbox("auto")
-    judge = Judge(sandbox)
-    try:
-        right = await verdicts(judge, [(row, row.meta["reference"]) for row in rows])
-    finally:
-        await judge.aclose()
-        await sandbox.aclose()
+    right = await verdicts(judge, [(row, row.meta["reference"]) for row in rows])
     wrong = {row.id for row, correct in zip(rows, right, strict=True) if not correct}
     assert wrong == {"mbpp/full/367", "mbpp/full/927"}  # they fail their own tests
 
@@ -154,49 +144,32 @@ ADD = {
 
 
 @pytest.mark.parametrize("name", ADD)
-async def test_every_assert_decides_also_the_one_that_is_shown(name: str) -> None:
+async def test_every_assert_decides_also_the_one_that_is_shown(judge: Judge, name: str) -> None:
     dataset = CATALOG[name]
     problem = dataset.convert(RawRow("here:1", 0, ADD[name]), dataset.split)
     assert problem.visible_tests == ("assert add(0, 0) == 0",)
     wrong_at = "def add(a, b):\n    return -1 if a == {} else a + b"
     answers = [wrong_at.format(n) for n in range(3)] + [problem.meta["reference"]]
-    sandbox = await open_sandbox("subprocess")
-    judge = Judge(sandbox)
-    try:
-        right = await verdicts(judge, [(problem, answer) for answer in answers])
-    finally:
-        await judge.aclose()
-        await sandbox.aclose()
+    right = await verdicts(judge, [(problem, answer) for answer in answers])
     assert right == [False, False, False, True]
-
-
-async def check_code(name: str, root: Path, limit: int | None, unsound: set[str]) -> None:
-    sandbox = await open_sandbox("subprocess")
-    judge = Judge(sandbox)
-    try:
-        rows = problems(name, root, limit)
-        if not rows:
-            pytest.skip(f"no rows of {name} under {root.name}")
-        right = await verdicts(judge, [(row, row.meta["reference"]) for row in rows])
-        wrong = {row.id for row, correct in zip(rows, right, strict=True) if not correct}
-        assert {row.rsplit("/", 1)[1] for row in wrong} <= unsound
-        stubs = [(row, f"def {row.entry_point}(*args, **kwargs):\n    return None") for row in rows]
-        fooled = [row.id for row, ok in zip(rows, await verdicts(judge, stubs), strict=True) if ok]
-        assert fooled == []
-        assert not any(await verdicts(judge, [(row, "") for row in rows]))
-    finally:
-        await judge.aclose()
-        await sandbox.aclose()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "root"),
     [
-        *itertools.product(("humaneval", "mbpp"), (SAMPLE,)),
+        ("mbpp", SAMPLE),
         pytest.param("humaneval", UPSTREAM, marks=pytest.mark.chaos),
         pytest.param("mbpp", UPSTREAM, marks=pytest.mark.chaos),
     ],
 )
-async def test_reference_solutions_pass_and_stubs_fail(name: str, root: Path) -> None:
-    await check_code(name, root, None, set())
+async def test_reference_solutions_pass_and_stubs_fail(judge: Judge, name: str, root: Path) -> None:
+    rows = problems(name, root)
+    if not rows:
+        pytest.skip(f"no rows of {name} under {root.name}")
+    right = await verdicts(judge, [(row, row.meta["reference"]) for row in rows])
+    assert [row.id for row, correct in zip(rows, right, strict=True) if not correct] == []
+    stubs = [(row, f"def {row.entry_point}(*args, **kwargs):\n    return None") for row in rows]
+    fooled = [row.id for row, ok in zip(rows, await verdicts(judge, stubs), strict=True) if ok]
+    assert fooled == []
+    assert not any(await verdicts(judge, [(row, "") for row in rows]))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
+import functools
+import importlib.metadata
+import json
 import shutil
 import subprocess
 import sys
@@ -145,6 +147,8 @@ async def test_where_no_rollout_can_fail_a_failed_grading_is_an_open_verdict_wit
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path)
+    installed = functools.cache(importlib.metadata.packages_distributions)  # takes half a second
+    monkeypatch.setattr(importlib.metadata, "packages_distributions", installed)
     known = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - known:
@@ -232,36 +236,30 @@ def test_a_new_import_or_another_word_of_a_shipped_grader_changes_the_fingerprin
     package = tmp_path / "llm_as_judge"
     shutil.copytree(Path(llm_as_judge.__file__).parent, package)
 
-    def fingerprint() -> str:
-        script = (
-            "from llm_as_judge.grading import fingerprint as f; print(f.__file__);"
-            "print(f.rules_fingerprint())"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=tmp_path,
-            env={"PYTHONPATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        file, found = done.stdout.splitlines()
-        assert Path(file).is_relative_to(tmp_path)
-        return found
-
-    before = fingerprint()
-    (package / "rounding.py").write_text("PLACES = 3\n")
-    (package / "audit" / "report.py").write_text("# no grader imports this\n")
-    assert fingerprint() == before
-    number = package / "grading" / "number.py"
-    number.write_text(number.read_text() + "\nfrom llm_as_judge import rounding\n")
-    importing = fingerprint()
-    assert importing != before
-    found = {before, importing}
-    (package / "rounding.py").write_text("PLACES = 4\n")
-    found.add(fingerprint())
-    for name in ("grading/words.yaml", "grading/wordlists.py", "types/datasets.py"):
-        with (package / name).open("a", encoding="utf-8") as file:
-            file.write("# changed\n")
-        found.add(fingerprint())
-    assert len(found) == 6
+    changes = {
+        "rounding.py": "PLACES = 3\n",
+        "audit/report.py": "# no grader imports this\n",
+        "grading/number.py": "\nfrom llm_as_judge import rounding\n",
+        "./rounding.py": "PLACES = 4\n",
+        "grading/words.yaml": "# changed\n",
+        "grading/wordlists.py": "# changed\n",
+        "types/datasets.py": "# changed\n",
+    }
+    script = (
+        "import importlib, json, sys\nfrom llm_as_judge.grading import fingerprint as f\n"
+        "print(f.__file__)\nfor name, text in [('audit/report.py', ''), *json.loads(sys.argv[1]).items()]:\n"
+        "    open('llm_as_judge/' + name, 'a').write(text)\n    importlib.invalidate_caches()\n"
+        "    print(f.rules_fingerprint())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, json.dumps(changes)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    file, before, *found = done.stdout.splitlines()
+    assert Path(file).is_relative_to(tmp_path)
+    assert found[:2] == [before] * 2
+    assert len({before, *found[2:]}) == 6

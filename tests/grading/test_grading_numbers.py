@@ -1,6 +1,7 @@
 from fractions import Fraction
 
 import pytest
+from answer_tables import items, table_rows, verdicts_on
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,16 +39,7 @@ def test_one_normal_form(text: str, value: Fraction, unit: str, percent: bool) -
     "text",
     [
         "",
-        "not 18",
-        "18 or 20",
-        "1 2 3",
-        "1,23",
-        "2+3",
-        "1/0",
-        "10-12",
-        "3 apples and 5",
-        "2x",
-        "2 pi",
+        *items("not 18 | 18 or 20 | 1 2 3 | 1,23 | 2+3 | 1/0 | 10-12 | 3 apples and 5 | 2x | 2 pi"),
     ],
 )
 def test_what_is_not_one_number_is_none(text: str) -> None:
@@ -79,34 +71,31 @@ def test_a_fraction_in_a_text_is_one_number_and_a_date_is_three() -> None:
     assert count_numbers("on 12/05/2020, 3/0 or 2.5/5") == [12, 5, 2020, 3, 0, Fraction(5, 2), 5]
 
 
-@pytest.mark.parametrize(
-    ("question", "gold", "answer", "correct"),
-    [
-        ("How many minutes are 2.5 hours?", "150", r"That is \boxed{150} minutes.", True),
-        ("How many minutes are 2.5 hours?", "150", r"That is \boxed{150} seconds.", False),
-        ("How many minutes are 2.5 hours?", "150", r"$\boxed{150}$ \text{ seconds}", False),
-        ("How many apples are there?", "3", r"\boxed{3} and done", True),
-        ("How many kilometres does she run?", "2.5 km", "She runs 2 1/2 km.", True),
-        ("What does it cost?", "$1,200", "It costs twelve hundred dollars.", True),
-        ("How many are left?", "66", "There are sixty-six left.", True),
-        ("How many are left?", "66", "There are 66 left.", True),
-        ("How many are left?", "66", "There are 66 squared.", False),
-        ("How many are left?", "66", "There are 66 times more.", None),
-        ("How much profit did she make?", "$45", "She made a loss of $45.", None),
-        ("How long is it?", "90 minutes", "90 minutes longer than planned.", None),
-        ("What is the temperature?", "20 °C", "20 °C below zero", None),
-        ("How many are left?", "203", "204\nThe number left is 203.", None),
-        ("Write 7, 2, 9 from smallest to largest.", "2, 7, 9", "9, 7, 2", False),
-        ("Write 7, 2, 9 from smallest to largest.", "2, 7, 9", "2, 7, 9", True),
-        ("Which numbers are left?", "2, 7, 9", "9, 7, 2", True),
-    ],
-)
-async def test_what_stands_beside_a_number_counts(
-    question: str, gold: str, answer: str, correct: bool | None
-) -> None:
-    rules = Judge()
-    try:
-        verdict = await rules.grade(Problem("m/1", "m", "math", question, (gold,)), answer)
-    finally:
-        await rules.aclose()
-    assert verdict.correct is correct, verdict
+BESIDE = {
+    "How many minutes are 2.5 hours?": r"""
+150 => That is \boxed{150} minutes. !> That is \boxed{150} seconds. | $\boxed{150}$ \text{ seconds}
+""",
+    "How many apples are there?": r"3 => \boxed{3} and done",
+    "How many kilometres does she run?": "2.5 km => She runs 2 1/2 km.",
+    "What does it cost?": "$1,200 => It costs twelve hundred dollars.",
+    "How many are left?": """
+66 => There are sixty-six left. | There are 66 left. !> There are 66 squared. ?> There are 66 times more.
+203 ?> 204⏎The number left is 203.
+""",
+    "How much profit did she make?": "$45 ?> She made a loss of $45.",
+    "How long is it?": "90 minutes ?> 90 minutes longer than planned.",
+    "What is the temperature?": "20 °C ?> 20 °C below zero",
+    "Write 7, 2, 9 from smallest to largest.": "2, 7, 9 => 2, 7, 9 !> 9, 7, 2",
+    "Which numbers are left?": "2, 7, 9 => 9, 7, 2",
+}
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("question", BESIDE)
+async def test_what_stands_beside_a_number_counts(rules: Judge, question: str) -> None:
+    rows = table_rows(BESIDE[question])
+
+    def problem(gold: str) -> Problem:
+        return Problem("m/1", "m", "math", question, (gold,))
+
+    assert await verdicts_on(rules, rows, problem) == rows

@@ -3,6 +3,7 @@ import re
 from pathlib import Path
 
 import pytest
+from answer_tables import table_rows
 
 from llm_as_judge.grading.abstention import is_abstention
 from llm_as_judge.judge.cascade import Judge
@@ -99,25 +100,21 @@ async def test_without_a_judge_a_short_answer_that_is_not_the_gold_is_wrong(
     assert (verdict.correct, verdict.rule) == (False, rule)
 
 
-@pytest.mark.parametrize(
-    ("gold", "answer"),
-    [
-        ("Paris", "Paris, London, Rome"),
-        ("Paris", "The capital of France is Paris."),
-        ("36.0", "The limit is 36 places."),
-        ("14 days", "Two weeks from delivery."),
-        ("2 hours", "It takes 120 minutes"),
-        ("9 p.m.", "The garage is open until 21:00."),
-        ("9 p.m.", "from 9 p.m. to 10 p.m."),
-        ("30 days", "30 days for e-books only"),
-        ("yes", "Yes, both are American."),
-        ("yes", "Yes, only for members."),
-    ],
-)
-async def test_a_gold_among_other_words_is_left_open(rules: Judge, gold: str, answer: str) -> None:
-    verdict = await rules.grade(qa(gold, dataset="open", question="What?"), answer)
-    assert verdict.correct is None, verdict
-    assert verdict.explanation
+OPEN = """
+Paris ?> Paris, London, Rome | The capital of France is Paris.
+36.0 ?> The limit is 36 places.
+14 days ?> Two weeks from delivery.
+2 hours ?> It takes 120 minutes
+9 p.m. ?> The garage is open until 21:00. | from 9 p.m. to 10 p.m.
+30 days ?> 30 days for e-books only
+yes ?> Yes, both are American. | Yes, only for members.
+"""
+
+
+async def test_a_gold_among_other_words_is_left_open(rules: Judge) -> None:
+    for gold, answer, _ in table_rows(OPEN):
+        verdict = await rules.grade(qa(gold, dataset="open", question="What?"), answer)
+        assert (verdict.correct, verdict.explanation != "") == (None, True), verdict
 
 
 async def test_a_threshold_decides_partial_answers_when_asked() -> None:

@@ -92,7 +92,7 @@ def test_no_texts_make_a_comparison_raise(
 @pytest.mark.parametrize(
     "piece", ["a", "1", "1.", "a_", "a+b", "1 ", "(", r"\frac{", "\n", "B) ", "5' ", "~"]
 )
-def test_a_text_of_a_hundred_thousand_characters_is_read(piece: str) -> None:
-    text = piece * (100_000 // len(piece))
+def test_a_text_of_thirty_thousand_characters_is_read(piece: str) -> None:
+    text = piece * (30_000 // len(piece))
     for read in READERS.values():
         read(text)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-import pytest_asyncio
 
 from llm_as_judge.data import tests as code_tests
 from llm_as_judge.data.rows import RowError
 from llm_as_judge.grading.row_tests import faults_of_tests
 from llm_as_judge.grading.rules import grade_code
-from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import Problem, RunLimits, Sandbox
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
@@ -243,13 +240,6 @@ SETUP = {
         "assert f(Color.RED) is Color.BLUE",
     ),
 }  # fmt: skip
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def sandbox() -> AsyncIterator[Sandbox]:
-    opened = await open_sandbox("auto", max_children=4)
-    yield opened
-    await opened.aclose()
 
 
 def row(test: str, setup: str = "", solution: str = "") -> Problem:

@@ -6,6 +6,7 @@ import datetime as dt
 from fractions import Fraction
 
 import pytest
+from answer_tables import table_rows
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -31,273 +32,181 @@ def verdict(
     return compared.correct
 
 
-PAIRS: list[tuple[AnswerKind, str, str, bool | None]] = [
-    *(
-        ("number", gold, answer, correct)
-        for gold, answer, correct in [
-            ("1234.5", "1,234.50", RIGHT),
-            ("1000000", "1 000 000", RIGHT),
-            ("1000000", "1'000'000", RIGHT),
-            ("12345", "12\u202f345", RIGHT),
-            ("0.5", "half", RIGHT),
-            ("1.5", "one and a half", RIGHT),
-            ("2/3", "two thirds", RIGHT),
-            ("2/3", "⅔", RIGHT),
-            ("-5", "－5", RIGHT),
-            ("1234567", "1.234.567", RIGHT),
-            ("1234567", "1_234_567", RIGHT),
-            ("1234", "1.234", WRONG),
-            ("1234", "one thousand, two hundred and thirty-four", RIGHT),
-            ("630 kg", "six hundred and thirty kilos", RIGHT),
-            ("56.28", "56,28", RIGHT),
-            ("1/3", "0.3333333333333333", RIGHT),
-            ("0.3", "0.30000000000000004", RIGHT),
-            ("-3", "3", WRONG),
-            ("3.14", "314", WRONG),
-            ("1/3", "0.333", WRONG),
-            ("10", "1.0", WRONG),
-            ("1974", "-1974", WRONG),
-            ("2:3", "2 to 3", RIGHT),
-            ("2:3", "4:6", RIGHT),
-            ("1:2", "12", WRONG),
-        ]
-    ),
-    *(
-        ("quantity", gold, answer, correct)
-        for gold, answer, correct in [
-            ("90 km/h", "90 m/s", WRONG),
-            ("90 km/h", "25 m/s", RIGHT),
-            ("25 m^2", "25 cm^2", WRONG),
-            ("25 m²", "25 square metres", RIGHT),
-            ("50 miles per hour", "50 miles", WRONG),
-            ("50 mph", "50 miles per hour", RIGHT),
-            ("24 cubic inches", "24 square inches", WRONG),
-            ("70 inches", "5 feet 10 inches", RIGHT),
-            ("1.5 km", "1500 m", RIGHT),
-            ("32 °F", "0 °C", RIGHT),
-            ("-5 °C", "5 °C", WRONG),
-            ("-5 °C", "minus 5 degrees Celsius", RIGHT),
-            ("3 kg/m^3", "3 g/m^3", WRONG),
-            ("4 in", "4 cm", WRONG),
-            ("25 °C", "298.15 K", RIGHT),
-            ("5'10\"", "5 feet 10 inches", RIGHT),
-            ("5'10\"", "5'11\"", WRONG),
-            ("12 kWh", "12 kW", WRONG),
-        ]
-    ),
-    *(
-        ("money", gold, answer, correct)
-        for gold, answer, correct in [
-            ("12 EUR", "€12", RIGHT),
-            ("12 EUR", "24 EUR", WRONG),
-            ("12 EUR", "$12", WRONG),
-            ("$4.50", "4 dollars and 50 cents", RIGHT),
-            ("$4.50", "450 cents", RIGHT),
-            ("$3.5 million", "3.5 million dollars", RIGHT),
-            ("$3.5 million", "$3,500,000", RIGHT),
-            ("$3.5 million", "$35 million", WRONG),
-            ("₹5,00,000", "500000 rupees", RIGHT),
-            ("₹5,00,000", "₹50,000", WRONG),
-            ("15 francs", "CHF 15", RIGHT),
-            ("15 francs", "15 euros", WRONG),
-            ("£20", "20 pounds", RIGHT),
-            ("£20", "20 pence", WRONG),
-            ("131.28 euros", "131,28 EUR", RIGHT),
-            ("131,28 €", "131.28 euros", RIGHT),
-        ]
-    ),
-    *(
-        ("percentage", gold, answer, correct)
-        for gold, answer, correct in [
-            ("50%", "fifty percent", RIGHT),
-            ("50%", "0.5", RIGHT),
-            ("50%", "1/2", RIGHT),
-            ("6.67%", "1/15", RIGHT),
-            ("6.67%", "1/16", WRONG),
-            ("5.0%", "50%", WRONG),
-            ("-12%", "12%", WRONG),
-            ("10.5%", "105%", WRONG),
-            ("7 %", "7 per cent", RIGHT),
-            ("5%", "-5%", WRONG),
-            ("25%", "25.0 percent", RIGHT),
-            ("25%", "24%", WRONG),
-        ]
-    ),
-    *(
-        ("date", gold, answer, correct)
-        for gold, answer, correct in [
-            ("15 March 1985", "1985-03-15", RIGHT),
-            ("15 March 1985", "March 15, 1985", RIGHT),
-            ("15 March 1985", "15th of March, 1985", RIGHT),
-            ("15 March 1985", "15.03.1985", RIGHT),
-            ("15 March 1985", "3/15/1985", RIGHT),
-            ("15 March 1985", "16 March 1985", WRONG),
-            ("15 March 1985", "March 1985", WRONG),
-            ("15 March 1985", "15 Mar 85", RIGHT),
-            ("15 March 1985", "1985-03-15T00:00:00Z", RIGHT),
-            ("March", "in Mar.", RIGHT),
-            ("March", "May", WRONG),
-            ("4 May", "4 March", WRONG),
-            ("4 May", "May the 4th", RIGHT),
-            ("March", "March 1985", OPEN),
-            ("4 March 2020", "03/04/2020", RIGHT),
-            ("3 April 2020", "03/04/2020", OPEN),
-            ("19th century", "nineteenth century", RIGHT),
-            ("19th century", "18th century", WRONG),
-            ("the 1980s", "the 1990s", WRONG),
-            ("44 BC", "AD 44", WRONG),
-            ("March 1985", "15 March 1985", OPEN),
-            ("August 5, 1937", "5 August 1937", RIGHT),
-            ("August 5, 1937", "August 6, 1937", WRONG),
-        ]
-    ),
-    *(
-        ("time", gold, answer, correct)
-        for gold, answer, correct in [
-            ("14:00", "2 pm", RIGHT),
-            ("14:00", "16:00", WRONG),
-            ("3:45", "1:15", WRONG),
-            ("9:15", "3:5", WRONG),
-            ("1:20", "3:60", WRONG),
-            ("noon", "12:00", RIGHT),
-            ("half past two", "2:30", RIGHT),
-            ("21:30", "9:30 p.m.", RIGHT),
-            ("9 pm", "9 am", WRONG),
-            ("15:45", "3:45", OPEN),
-            ("14:00", "14 days", WRONG),
-        ]
-    ),
-    *(
-        ("duration", gold, answer, correct)
-        for gold, answer, correct in [
-            ("90 minutes", "1 hour 30 minutes", RIGHT),
-            ("90 minutes", "1 h 30 min", RIGHT),
-            ("90 minutes", "1.5 hours", RIGHT),
-            ("135 minutes", "2 hours 15 minutes", RIGHT),
-            ("30 days", "14 days", WRONG),
-            ("six weeks", "6 weeks", RIGHT),
-            ("six weeks", "42 days", RIGHT),
-            ("six weeks", "three weeks", WRONG),
-            ("one year", "12 months", RIGHT),
-            ("30 days", "1 month", OPEN),
-            ("half an hour", "30 minutes", RIGHT),
-            ("90 minutes", "an hour and a half", RIGHT),
-            ("2 hours and a half", "150 minutes", RIGHT),
-            ("24 hours", "48 hours", WRONG),
-        ]
-    ),
-    *(
-        ("bound", gold, answer, correct)
-        for gold, answer, correct in [
-            ("above 10,000 EUR", "over 10000 euros", RIGHT),
-            ("above 10,000 EUR", "above 1,000 EUR", WRONG),
-            ("above 10,000 EUR", "below 10,000 EUR", WRONG),
-            ("within 24 hours", "within 48 hours", WRONG),
-            ("within 24 hours", "within one day", RIGHT),
-            ("at least 14", ">= 14", RIGHT),
-            ("at least 14", "14 or more", RIGHT),
-            ("at least 14", "at most 14", WRONG),
-            ("up to 28 euros", "no more than €28", RIGHT),
-            ("more than four hours", "over 4 hours", RIGHT),
-            ("more than four hours", "4 hours", OPEN),
-        ]
-    ),
-    *(
-        ("set", gold, answer, correct)
-        for gold, answer, correct in [
-            ("red, white and blue", "red, white & blue", RIGHT),
-            ("red, white and blue", "blue, red, white", RIGHT),
-            ("1, 2, 3", "3, 2, 1", RIGHT),
-            ("1, 2, 3", "1, 2, 4", WRONG),
-            ("1, 2, 3", "1, 2", WRONG),
-            ("5 May; 6 June", "6 June and 5 May", RIGHT),
-            ("Ann and Bob", "Bob and Ann", RIGHT),
-            ("10 m, 20 m", "20 m and 1000 cm", RIGHT),
-            ("2 kg and 3 kg", "2 kg and 4 kg", WRONG),
-            ("one, two", "2, 1", RIGHT),
-        ]
-    ),
-    *(
-        ("yes_no", gold, answer, correct)
-        for gold, answer, correct in [
-            ("yes", "Yes.", RIGHT),
-            ("no", "**No**", RIGHT),
-            ("no", "So no.", RIGHT),
-            ("true", "True", RIGHT),
-            ("yes", "no", WRONG),
-            ("no", "Yes, both are.", WRONG),
-            ("yes", "yes and no", WRONG),
-            ("yes", "Yes, one of them is.", OPEN),
-            ("no", "No, only the first one is.", OPEN),
-            ("yes", "Yes, they are.", RIGHT),
-            ("no", "No, it can't.", RIGHT),
-            ("no", "No, they do.", OPEN),
-            ("yes", "Yes, it is not.", OPEN),
-            ("false", "true", WRONG),
-        ]
-    ),
-]
+PAIRS: dict[AnswerKind, str] = {
+    "number": r"""
+1234.5 => 1,234.50
+1000000 => 1 000 000 | 1'000'000
+0.5 => half
+1.5 => one and a half
+2/3 => two thirds | ⅔
+1234567 => 1.234.567 | 1_234_567
+1234 => one thousand, two hundred and thirty-four !> 1.234
+630 kg => six hundred and thirty kilos
+56.28 => 56,28
+1/3 => 0.3333333333333333 !> 0.333
+0.3 => 0.30000000000000004
+-3 !> 3
+3.14 !> 314
+10 !> 1.0
+1974 !> -1974
+2:3 => 2 to 3 | 4:6
+1:2 !> 12
+"""
+    "12345 => 12\u202f345\n-5 => \uff0d5",
+    "quantity": r"""
+90 km/h => 25 m/s !> 90 m/s
+25 m^2 !> 25 cm^2
+25 m² => 25 square metres
+50 miles per hour !> 50 miles
+50 mph => 50 miles per hour
+24 cubic inches !> 24 square inches
+70 inches => 5 feet 10 inches
+1.5 km => 1500 m
+32 °F => 0 °C
+-5 °C => minus 5 degrees Celsius !> 5 °C
+3 kg/m^3 !> 3 g/m^3
+4 in !> 4 cm
+25 °C => 298.15 K
+5'10" => 5 feet 10 inches !> 5'11"
+12 kWh !> 12 kW
+60 dB => 60 decibels !> 50 dB
+""",
+    "money": r"""
+12 EUR => €12 !> 24 EUR | $12
+$4.50 => 4 dollars and 50 cents | 450 cents
+$3.5 million => 3.5 million dollars | $3,500,000 !> $35 million
+₹5,00,000 => 500000 rupees !> ₹50,000
+15 francs => CHF 15 !> 15 euros
+£20 => 20 pounds !> 20 pence
+131.28 euros => 131,28 EUR
+131,28 € => 131.28 euros
+""",
+    "percentage": r"""
+50% => fifty percent | 0.5 | 1/2
+6.67% => 1/15 !> 1/16
+5.0% !> 50%
+-12% !> 12%
+10.5% !> 105%
+7 % => 7 per cent
+5% !> -5%
+25% => 25.0 percent !> 24%
+""",
+    "date": r"""
+15 March 1985 => 1985-03-15 | March 15, 1985 | 15th of March, 1985 | 15.03.1985 | 3/15/1985 | 15 Mar 85
+15 March 1985 => 1985-03-15T00:00:00Z !> 16 March 1985 | March 1985
+March => in Mar. !> May ?> March 1985
+4 May => May the 4th !> 4 March
+4 March 2020 => 03/04/2020
+3 April 2020 ?> 03/04/2020
+19th century => nineteenth century !> 18th century
+the 1980s !> the 1990s
+44 BC !> AD 44
+March 1985 ?> 15 March 1985
+August 5, 1937 => 5 August 1937 !> August 6, 1937
+""",
+    "time": r"""
+14:00 => 2 pm !> 16:00 | 14 days
+3:45 !> 1:15
+9:15 !> 3:5
+1:20 !> 3:60
+noon => 12:00
+half past two => 2:30
+21:30 => 9:30 p.m.
+9 pm !> 9 am
+15:45 ?> 3:45
+""",
+    "duration": r"""
+90 minutes => 1 hour 30 minutes | 1 h 30 min | 1.5 hours | an hour and a half
+135 minutes => 2 hours 15 minutes
+30 days !> 14 days ?> 1 month
+six weeks => 6 weeks | 42 days !> three weeks
+one year => 12 months
+half an hour => 30 minutes
+2 hours and a half => 150 minutes
+24 hours !> 48 hours
+""",
+    "bound": r"""
+above 10,000 EUR => over 10000 euros !> above 1,000 EUR | below 10,000 EUR
+within 24 hours => within one day !> within 48 hours
+at least 14 => >= 14 | 14 or more !> at most 14
+up to 28 euros => no more than €28
+more than four hours => over 4 hours ?> 4 hours
+3-5 days => 3 to 5 days | between three and five days | 72-120 hours !> 3-5 weeks | 3-6 days | 4 days
+3-5 days !> up to 5 days
+9:00 to 17:00 => 9 am to 5 pm !> 9:00-16:00
+$5 to $10 !> €5 to €10
+-5 to 40 °C !> 5 to 40 °C
+1939 to 1945 => 1939-1945
+""",
+    "set": r"""
+red, white and blue => red, white & blue | blue, red, white
+1, 2, 3 => 3, 2, 1 !> 1, 2, 4 | 1, 2
+5 May; 6 June => 6 June and 5 May
+Ann and Bob => Bob and Ann
+10 m, 20 m => 20 m and 1000 cm
+2 kg and 3 kg !> 2 kg and 4 kg
+one, two => 2, 1
+""",
+    "yes_no": r"""
+yes => Yes. | Yes, they are. !> no | yes and no ?> Yes, one of them is. | Yes, it is not.
+no => **No** | So no. | No, it can't. !> Yes, both are. ?> No, only the first one is. | No, they do.
+true => True
+false !> true
+""",
+}
 
 
-@pytest.mark.parametrize(
-    ("kind", "gold", "answer", "correct"), PAIRS, ids=lambda value: str(value)[:30]
-)
-def test_values_of_one_kind(kind: AnswerKind, gold: str, answer: str, correct: bool | None) -> None:
-    assert verdict(gold, answer) is correct
-    if kind not in ("number", "sequence"):
-        assert gold_kind(gold, "What is it?", "qa") == kind
+@pytest.mark.parametrize("kind", PAIRS)
+def test_values_of_one_kind(kind: AnswerKind) -> None:
+    rows = table_rows(PAIRS[kind])
+    assert [(gold, answer, verdict(gold, answer)) for gold, answer, _ in rows] == rows
+    if kind != "number":
+        assert {gold_kind(gold, "What is it?", "qa") for gold, *_ in rows} == {kind}
 
 
-@pytest.mark.parametrize(
-    ("gold", "answer", "question", "correct"),
-    [
-        ("131.28", "131.27999999999997", "What is the total, rounded to cents?", RIGHT),
-        ("58.07", "58.0702", "What is the total, rounded to two places?", RIGHT),
-        ("58.0702", "58.07", "What is the total, rounded to two places?", RIGHT),
-        ("131.28", "131.27", "What is the total, rounded to cents?", WRONG),
-        ("58.07", "58.1", "What is the total, rounded to two places?", WRONG),
-        ("42", "41.7", "Round it to the nearest whole number.", RIGHT),
-        ("1/1073741824", "0.000000001", "What is 2^-30 exactly?", WRONG),
-        ("90", "1.5 hours", "How many minutes does it take?", RIGHT),
-        ("90", "90 hours", "How many minutes does it take?", WRONG),
-        ("90", "25 m/s", "How fast is it in km/h?", RIGHT),
-        ("4.50", "450 cents", "How much is it in dollars?", RIGHT),
-        ("1080", "$1,080", "How many dollars has she after 2 years?", RIGHT),
-        ("18", "18 euros", "How many dollars has she?", WRONG),
-        ("4", "4 crashes", "How many probes landed?", OPEN),
-        ("72", "72 clips", "How many clips has she?", RIGHT),
-        ("14", "at least 14", "How many characters must it have at least?", RIGHT),
-        ("2:1", "1:2", "What is the ratio of boys to girls?", WRONG),
-        ("a, b, c", "c, b, a", "Name them in order of size.", WRONG),
-    ],
-)
-def test_the_question_says_in_which_unit_and_to_which_digits(
-    gold: str, answer: str, question: str, correct: bool | None
-) -> None:
-    assert verdict(gold, answer, question) is correct
+ASKED = {
+    "What is the total, rounded to cents?": "131.28 => 131.27999999999997 !> 131.27",
+    "What is the total, rounded to two places?": "58.07 => 58.0702 !> 58.1\n58.0702 => 58.07",
+    "Round it to the nearest whole number.": "42 => 41.7",
+    "What is 2^-30 exactly?": "1/1073741824 !> 0.000000001",
+    "How many minutes does it take?": "90 => 1.5 hours !> 90 hours",
+    "How fast is it in km/h?": "90 => 25 m/s",
+    "How much is it in dollars?": "4.50 => 450 cents",
+    "How many dollars has she after 2 years?": "1080 => $1,080",
+    "How many dollars has she?": "18 !> 18 euros",
+    "How many probes landed?": "4 ?> 4 crashes",
+    "How many clips has she?": "72 => 72 clips",
+    "How many characters must it have at least?": "14 => at least 14",
+    "What is the ratio of boys to girls?": "2:1 !> 1:2",
+    "Name them in order of size.": "a, b, c !> c, b, a",
+    "What happened?": """
+Three crates were lost. ?> Three crates arrived safely.
+Five units were returned ?> Five units were never returned
+""",
+    "What does it say?": "One crate was missing from the delivery. ?> 1",
+    "How many crates were missing?": "One crate was missing. => 1",
+    "How long is it?": "2 years from purchase ?> 2 years from delivery",
+    "Where is it?": "12 Mill Street !> 13 Mill Street ?> 12",
+    "Which drink?": "7 Up ?> 7",
+    "Which account?": "0042 => It is 0042. ?> 42",
+    "How many?": "72 clips => 72",
+    "How old is she?": "12 => 12 years old",
+    "What is the room temperature?": "3.10 => 3.1",
+    "What does it cost a month?": """
+$45 => $45 a month | $45/month | $45 per month | $45 !> $45 a year
+$45 per month => $45 a month | $45/month | $45 per month | $45
+""",
+    "How many pages a minute?": "30 => 30 pages per minute ?> 30 pages per hour",
+    "How many miles per hour?": "50 miles per hour !> 50 miles",
+}
+"""Units, digits and what a price is per are as the question says; equal numbers are right only if they
+are all that is said."""
 
 
-@pytest.mark.parametrize(
-    ("gold", "answer", "question", "correct"),
-    [
-        ("Three crates were lost.", "Three crates arrived safely.", "What happened?", OPEN),
-        ("Five units were returned", "Five units were never returned", "What happened?", OPEN),
-        ("One crate was missing from the delivery.", "1", "What does it say?", OPEN),
-        ("One crate was missing.", "1", "How many crates were missing?", RIGHT),
-        ("2 years from purchase", "2 years from delivery", "How long is it?", OPEN),
-        ("12 Mill Street", "12", "Where is it?", OPEN),
-        ("12 Mill Street", "13 Mill Street", "Where is it?", WRONG),
-        ("7 Up", "7", "Which drink?", OPEN),
-        ("0042", "42", "Which account?", OPEN),
-        ("0042", "It is 0042.", "Which account?", RIGHT),
-        ("72 clips", "72", "How many?", RIGHT),
-        ("12", "12 years old", "How old is she?", RIGHT),
-    ],
-)
-def test_equal_numbers_are_right_only_if_they_are_all_that_is_said(
-    gold: str, answer: str, question: str, correct: bool | None
-) -> None:
-    assert verdict(gold, answer, question) is correct
+@pytest.mark.parametrize("question", ASKED)
+def test_what_the_question_says_counts(question: str) -> None:
+    rows = table_rows(ASKED[question])
+    assert [(gold, answer, verdict(gold, answer, question)) for gold, answer, _ in rows] == rows
 
 
 def test_the_owner_of_a_row_decides_tolerance_unit_and_kind() -> None:
@@ -386,39 +295,6 @@ def test_every_unit_in_the_list_can_be_read(name: str) -> None:
         read_unit(text)
 
 
-def test_what_a_price_is_per_may_stand_in_the_question() -> None:
-    question = "What does it cost a month?"
-    for answer in ("$45 a month", "$45/month", "$45 per month", "$45"):
-        assert verdict("$45", answer, question) is RIGHT
-        assert verdict("$45 per month", answer, question) is RIGHT
-    assert verdict("$45", "$45 a year", question) is WRONG
-    assert verdict("30", "30 pages per minute", "How many pages a minute?") is RIGHT
-    assert verdict("30", "30 pages per hour", "How many pages a minute?") is OPEN
-    assert verdict("50 miles per hour", "50 miles", "How many miles per hour?") is WRONG
-
-
-@pytest.mark.parametrize(
-    ("gold", "answer", "correct"),
-    [
-        ("3-5 days", "3 to 5 days", RIGHT),
-        ("3-5 days", "between three and five days", RIGHT),
-        ("3-5 days", "72-120 hours", RIGHT),
-        ("3-5 days", "3-5 weeks", WRONG),
-        ("3-5 days", "3-6 days", WRONG),
-        ("3-5 days", "4 days", WRONG),
-        ("3-5 days", "up to 5 days", WRONG),
-        ("9:00 to 17:00", "9 am to 5 pm", RIGHT),
-        ("9:00 to 17:00", "9:00-16:00", WRONG),
-        ("$5 to $10", "€5 to €10", WRONG),
-        ("-5 to 40 °C", "5 to 40 °C", WRONG),
-        ("1939 to 1945", "1939-1945", RIGHT),
-    ],
-)
-def test_of_a_range_both_ends_are_compared(gold: str, answer: str, correct: bool) -> None:
-    assert verdict(gold, answer) is correct
-    assert gold_kind(gold, "What is it?", "qa") == "bound"
-
-
 def test_a_difference_and_a_score_are_no_range() -> None:
     assert gold_kind("7-9", "What is it?", "math") != "bound"
     assert compare_values("2-3", "2-4", Asked("What was the score?", "qa")) is None
@@ -427,7 +303,6 @@ def test_a_difference_and_a_score_are_no_range() -> None:
 def test_a_label_that_looks_like_a_number_keeps_its_zeros() -> None:
     assert compare_values("3.10", "3.1", Asked("Which version is it?", "qa")) is None
     assert compare_values("4.10", "4.1", Asked("Which section says so?", "qa")) is None
-    assert verdict("3.10", "3.1", "What is the room temperature?") is RIGHT
 
 
 @pytest.mark.parametrize("answer", ["8 pears and 12 apples", "12 apples, 8 pears"])
@@ -435,8 +310,3 @@ def test_things_counted_are_compared_by_name(answer: str) -> None:
     gold = "12 apples and 8 pears"
     assert verdict(gold, answer, "How many of each?", "math") is RIGHT
     assert verdict(gold, "8 apples and 12 pears", "How many of each?", "math") is WRONG
-
-
-def test_decibels_are_compared_as_they_are() -> None:
-    assert verdict("60 dB", "60 decibels") is RIGHT
-    assert verdict("60 dB", "50 dB") is WRONG

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from attacks import ATTACKS, source_of
 from bait import SECRET, World, lay_bait
 
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.sandbox.probing import JAIL_PROPERTIES
-from llm_as_judge.types import RunLimits, Sandbox
+from llm_as_judge.types import RunLimits, Sandbox, SandboxResult
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -31,31 +32,23 @@ async def test_report_says_that_every_property_was_seen(jail: Sandbox) -> None:
     assert "seccomp" in jail.isolation.mechanism
 
 
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-async def test_attack_is_stopped(jail: Sandbox, world: World, attack: str) -> None:
-    source = source_of(attack)
-    waiting = f"SECRET = '{SECRET}'\nimport time\ndef f(): time.sleep(0.05); return 'unharmed'"
-    neighbor = asyncio.ensure_future(jail.run_function(waiting, "f", [], LIMITS))
-    await asyncio.sleep(0.02)
-    result = await jail.run_function(source, "f", [world.told()], LIMITS)
-    assert (result.status, result.value) in [("ok", None), ("error", None), ("died", None)]
-    assert "SyntaxError" not in result.error
-    assert "NameError" not in result.error
-    assert (await neighbor).value == "unharmed"
-    assert world.harm() == []
+@pytest.mark.parametrize("package", ["", "import mpmath\n"], ids=["alone", "with a package"])
+async def test_every_attack_is_stopped(jail: Sandbox, world: World, package: str) -> None:
+    secret = f"SECRET = '{SECRET}'\nimport time\ndef f(): time.sleep(0.05); return 'unharmed'"
+    beside: list[SandboxResult] = []
 
-
-@pytest.mark.slow
-async def test_no_attack_gains_by_a_package(jail: Sandbox, world: World) -> None:
-    async def ended(attack: str) -> str:
-        source = f"import sympy\n{source_of(attack)}"
+    async def ended(number: int, attack: str) -> str:
+        source = f"{package}{source_of(attack)}"
         result = await jail.run_function(source, "f", [world.told()], LIMITS)
+        if number % 4 == 0:  # runs beside the attacks that follow
+            beside.append(await jail.run_function(package + secret, "f", [], LIMITS))
         stopped = (result.status, result.value) in [("ok", None), ("error", None), ("died", None)]
         broken = "SyntaxError" in result.error or "NameError" in result.error
         return "" if stopped and not broken else f"{result.status} {result.value} {result.error}"
 
-    found = await asyncio.gather(*map(ended, ATTACKS.values()))
+    found = await asyncio.gather(*map(ended, range(len(ATTACKS)), ATTACKS.values()))
     assert {name: how for name, how in zip(ATTACKS, found, strict=True) if how} == {}
+    assert {one.value for one in beside} == {"unharmed"}
     assert world.harm() == []
 
 
@@ -84,11 +77,17 @@ CONTROLS = {
 }
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def unjailed() -> AsyncIterator[Sandbox]:
+    opened = await open_sandbox("subprocess")
+    yield opened
+    await opened.aclose()
+
+
 @pytest.mark.parametrize(("name", "harm"), CONTROLS.items(), ids=CONTROLS)
 async def test_attacks_do_work_where_nothing_stops_them(
-    tmp_path: Path, name: str, harm: str | None
+    unjailed: Sandbox, tmp_path: Path, name: str, harm: str | None
 ) -> None:
-    unjailed = await open_sandbox("subprocess")
     source = source_of(ATTACKS[name])
     with lay_bait(tmp_path) as world:
         result = await unjailed.run_function(source, "f", [world.told()], LIMITS)
@@ -99,4 +98,3 @@ async def test_attacks_do_work_where_nothing_stops_them(
         else:
             assert result.value is not None, result.error
             assert world.harm() == [harm] * bool(harm)
-    await unjailed.aclose()

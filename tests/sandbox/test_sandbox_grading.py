@@ -81,6 +81,27 @@ def f(*args):
     return 0
 """
 
+CLEAR = """
+import sys
+def f(*args):
+    frame = sys._getframe()
+    while frame:
+        for value in list(frame.f_locals.values()):
+            try: value.clear()
+            except Exception: pass
+        frame = frame.f_back
+    return 5
+"""
+
+FORGED = """
+import os, json, struct
+body = json.dumps({"op": "done", "passed": True, "total": 6, "failed": []}).encode()
+for fd in range(0, 12):
+    try: os.write(fd, struct.pack(">I", len(body)) + body)
+    except OSError: pass
+def f(x): return None
+"""
+
 CHEATS = {
     "stub": "def f(x): return None",
     "equal to everything": ANYTHING.replace("BASE", "object"),
@@ -94,9 +115,20 @@ CHEATS = {
     "os._exit in the call": "import os\ndef f(x): os._exit(0)",
     "frame and gc walk": WALK,
     "printed marks": "print('OK passed 1 passed')\ndef f(x): print('PASSED'); return 0",
+    "clears what the frames hold": CLEAR,
+    "dicts that say passed": (
+        "import gc\ndef f(x):\n  for thing in gc.get_objects():\n"
+        "    if isinstance(thing, dict) and 'passed' in thing: thing['passed'] = True"
+    ),
+    "a reply on every descriptor": FORGED,
+    "thread that ends the process": (
+        "import threading, os, time\ndef later():\n  time.sleep(0.2)\n  os._exit(0)\n"
+        "threading.Thread(target=later, daemon=True).start()\ndef f(x): time.sleep(1)"
+    ),
     "patched builtins": (
         "import builtins\nbuiltins.AssertionError = Warning\n"
         "builtins.abs = builtins.all = builtins.isinstance = lambda *a: True\n"
+        "builtins.exec = builtins.compile = lambda *a, **k: None\n"
         "def f(x): return 0"
     ),
     "defines builtins": "def abs(x): return 0\ndef all(x): return True\ndef f(x): return 0",

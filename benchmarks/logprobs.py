@@ -25,6 +25,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,13 @@ import numpy as np
 from llm_as_judge.config import known_model
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.errors import DataError
+from llm_as_judge.evaluation.stop_learning import (
+    PRICES_LEARNED,
+    Draw,
+    StopProblem,
+    cross_validated,
+    paths_of,
+)
 from llm_as_judge.grading.equality import GradersEquality
 from llm_as_judge.grading.rules import Rules
 from llm_as_judge.jsonl import JsonLines
@@ -50,6 +58,8 @@ SETS = {"gsm8k": 3, "math": 1}
 MAX_TOKENS = 400
 AT_ONCE = 2
 FOLDS, RESAMPLES = 10, 2000
+PROMPT, QUESTION = 40.0, 200
+"""Written tokens that a prompt of 160 tokens costs, and characters of a question: the lines keep neither."""
 
 Line = dict[str, Any]
 
@@ -243,7 +253,7 @@ def table(out: Path) -> str:
     for draws in range(2, len(lines[0]["replies"]) + 1):
         ties = [decided_ties(line, draws) for line in lines]
         shown.append(f"{draws} draws, ties decided by mean log-prob {interval(ties, 100)} points")
-    return "\n".join(shown)
+    return "\n".join([*shown, *learned_stops(lines)])
 
 
 def decided_ties(line: Line, draws: int) -> float:
@@ -254,6 +264,46 @@ def decided_ties(line: Line, draws: int) -> float:
         likely = [1 + 1e-3 * float(np.exp(reply["mean"])) for reply in some]
         gains.append(vote(part, likely) - vote(part, [1.0] * draws))
     return float(np.mean(gains))
+
+
+def learned_stops(lines: Sequence[Line]) -> list[str]:
+    """`until_worth` over these draws, ties decided with and without log-probs; each problem under rules of other folds."""
+    known = [
+        StopProblem(
+            line["problem"],
+            line["problem"].partition("/")[0],
+            QUESTION,
+            (tuple(_draw(reply) for reply in line["replies"]),),
+        )
+        for line in lines
+    ]
+    datasets = sorted({one.dataset for one in known})
+    most = len(known[0].draws_W[0])
+    bare = [
+        replace(one, draws_W=(tuple(replace(d, likelihood=None) for d in one.draws_W[0]),))
+        for one in known
+    ]
+    shown = []
+    for price in PRICES_LEARNED:
+        plain, likely = (
+            cross_validated(paths_of(some, most, datasets), price, datasets)
+            for some in (bare, known)
+        )
+        figures = [
+            f"{100 * o.right_P.mean():.1f} % for {o.cost_P.mean():.0f}" for o in (plain, likely)
+        ]
+        worth = likely.right_P - plain.right_P - price * (likely.cost_P - plain.cost_P) / 1000
+        shown.append(
+            f"learned stop at {price:5g} for 1,000 tokens: {figures[0]}; ties by log-probs {figures[1]}; "
+            f"worth {interval(list(worth), 100)} points"
+        )
+    return shown
+
+
+def _draw(reply: Line) -> Draw:
+    likelihood = float(np.exp(reply["mean"]))
+    tokens = float(reply["tokens"])
+    return Draw(reply["class"], reply["correct"], tokens + PROMPT, tokens, likelihood=likelihood)
 
 
 def main() -> None:

@@ -52,6 +52,12 @@ def test_the_leader_of_equals_is_the_first_drawn() -> None:
     assert (paths.right_ND[:, 0] == paths.right_ND[:, 1]).all()
 
 
+def test_of_equals_whose_replies_are_known_the_likelier_leads() -> None:
+    draws = (Draw(0, True, 9, 9, likelihood=0.4), Draw(1, False, 9, 9, likelihood=0.7))
+    paths = paths_of([StopProblem("p", "made", 80, (draws,))], 2, ["made"], each=40)
+    assert not paths.right_ND[:, 1].any()
+
+
 def test_code_that_passes_is_one_class_and_then_the_rest_has_no_vote() -> None:
     fails, passes = Draw(0, False, 9, 9), [Draw(n, True, 9, 9, passed=True) for n in (1, 2)]
     code = StopProblem("p", "made", 80, ((fails, fails, *passes),))

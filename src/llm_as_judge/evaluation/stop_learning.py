@@ -10,8 +10,8 @@ Source: Longstaff and Schwartz, Review of Financial Studies 14 (2001).
 
 from __future__ import annotations
 
+import math
 import random
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, permutations
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.operators.stopping import FEATURES, StopRule, StopState, StopTable, votes
+from llm_as_judge.operators.stopping import FEATURES, StopRule, StopState, StopTable, votes, winner
 from llm_as_judge.reward import PRICES
 from llm_as_judge.runs.record import RunKey, RunRecord
 from llm_as_judge.runs.table import Bank, BankProgram
@@ -52,6 +52,8 @@ class Draw:
     """The same where the prompt was asked before: without it."""
     passed: bool = False
     """Code: it passes the visible tests."""
+    likelihood: float | None = None
+    """Of a token of its reply, 0 to 1; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +177,20 @@ def classes_of(seen: Sequence[Draw]) -> list[int | None]:
 
 
 def leader_is_right(seen: Sequence[Draw]) -> bool:
-    """Of equally many votes the class that was drawn first, as ``vote`` decides."""
-    classes = classes_of(seen)
-    counts = Counter(each for each in classes if each is not None)
-    if not counts:
+    """Whether the class is right that ``vote`` decides for; False where no draw has a vote."""
+    members: dict[int, list[Draw]] = {}
+    for number, draw in zip(classes_of(seen), seen, strict=True):
+        if number is not None:
+            members.setdefault(number, []).append(draw)
+    if not members:
         return False
-    return seen[classes.index(max(counts, key=counts.__getitem__))].right
+    equal = list(members.values())
+    return equal[winner([(len(each), _mean_likelihood(each)) for each in equal])][0].right
+
+
+def _mean_likelihood(draws: Sequence[Draw]) -> float | None:
+    known = [draw.likelihood for draw in draws if draw.likelihood is not None]
+    return sum(known) / len(known) if known else None
 
 
 def learn_rule(
@@ -349,7 +359,8 @@ def _draw(run: RunRecord, classes: dict[str, int], prompt_price: float) -> Draw:
     prompt = (run.tokens - run.cost) / (1 - prompt_price) if prompt_price != 1 else 0.0
     answer = classes.setdefault(run.answer, len(classes)) if run.answer else None
     written = max(run.cost - prompt * prompt_price, 0.0)
-    return Draw(answer, bool(run.right), run.cost, written, bool(run.passed))
+    likelihood = math.exp(run.logprobs[0].mean) if len(run.logprobs) == run.calls == 1 else None
+    return Draw(answer, bool(run.right), run.cost, written, bool(run.passed), likelihood)
 
 
 @dataclass(frozen=True, slots=True)

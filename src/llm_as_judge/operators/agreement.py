@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from llm_as_judge.operators.base import CallContext, More, Operator, ReplyError, Result, Way, tries
 from llm_as_judge.operators.replies import function_names, python_code
-from llm_as_judge.operators.stopping import StopState
+from llm_as_judge.operators.stopping import StopState, winner
 from llm_as_judge.operators.syntax import UnparsableError, parse_python
 from llm_as_judge.types import Json, TestReport
 
@@ -27,13 +27,10 @@ Classes = Mapping[str, Sequence[str]]
 
 def _winner(context: CallContext, found: Classes) -> tuple[str, int, float]:
     """(the first solution of the class with the most votes, its votes, their share)."""
-    most = max(map(len, found.values()))
-    leaders = [first for first, equal in found.items() if len(equal) == most]
-    likely = {first: context.execution.likelihood(found[first]) for first in leaders}
-    known = {first: value for first, value in likely.items() if value is not None}
-    # max gives the first of equals
-    winner = max(known, key=known.__getitem__) if len(known) == len(leaders) else leaders[0]
-    return winner, most, round(most / sum(map(len, found.values())), 4)
+    likelihood = context.execution.likelihood
+    number = winner([(len(equal), likelihood(equal)) for equal in found.values()])
+    first, equal = list(found.items())[number]
+    return first, len(equal), round(len(equal) / sum(map(len, found.values())), 4)
 
 
 async def distinct(context: CallContext, solutions: Sequence[str]) -> Classes:

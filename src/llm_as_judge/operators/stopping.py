@@ -162,3 +162,17 @@ def votes(classes: Sequence[int | None]) -> tuple[int, ...]:
     """Sizes of the classes, the greatest first; None is no vote."""
     counts = Counter(each for each in classes if each is not None)
     return tuple(sorted(counts.values(), reverse=True))
+
+
+def winner(classes: Sequence[tuple[int, float | None]]) -> int:
+    """Index of the class of equal answers that a vote decides for: the one with the most votes, of several
+    the one whose replies are likeliest; where that is not known of each of them, the first.
+
+    Args:
+        classes: of each the votes, and the mean likelihood of its replies.
+    """
+    most = max(number for number, _ in classes)
+    leaders = [(i, likely) for i, (number, likely) in enumerate(classes) if number == most]
+    known = [(i, likely) for i, likely in leaders if likely is not None]
+    first = max(known, key=lambda each: each[1]) if len(known) == len(leaders) else leaders[0]
+    return first[0]

@@ -280,7 +280,7 @@ def learned_stops(lines: Sequence[Line]) -> list[str]:
     datasets = sorted({one.dataset for one in known})
     most = len(known[0].draws_W[0])
     bare = [
-        replace(one, draws_W=(tuple(replace(d, likelihood=None) for d in one.draws_W[0]),))
+        replace(one, draws_W=(tuple(replace(d, likely=()) for d in one.draws_W[0]),))
         for one in known
     ]
     shown = []
@@ -301,9 +301,9 @@ def learned_stops(lines: Sequence[Line]) -> list[str]:
 
 
 def _draw(reply: Line) -> Draw:
-    likelihood = float(np.exp(reply["mean"]))
     tokens = float(reply["tokens"])
-    return Draw(reply["class"], reply["correct"], tokens + PROMPT, tokens, likelihood=likelihood)
+    likely = (("cot", float(np.exp(reply["mean"]))),)
+    return Draw(reply["class"], reply["correct"], tokens + PROMPT, tokens, likely=likely)
 
 
 def main() -> None:

@@ -53,7 +53,7 @@ def test_the_leader_of_equals_is_the_first_drawn() -> None:
 
 
 def test_of_equals_whose_replies_are_known_the_likelier_leads() -> None:
-    draws = (Draw(0, True, 9, 9, likelihood=0.4), Draw(1, False, 9, 9, likelihood=0.7))
+    draws = (Draw(0, True, 9, 9, likely=(("w", 0.4),)), Draw(1, False, 9, 9, likely=(("w", 0.7),)))
     paths = paths_of([StopProblem("p", "made", 80, (draws,))], 2, ["made"], each=40)
     assert not paths.right_ND[:, 1].any()
 

@@ -104,6 +104,19 @@ async def test_a_tie_goes_to_the_answers_whose_replies_are_likelier(
     assert result["answer"] == answer  # type: ignore[index, call-overload]
 
 
+async def test_likelihoods_of_two_operators_are_not_compared() -> None:
+    chat = Sure(["7", "8"], [-0.9, -0.1])
+    serve = OperatorService(
+        registry(), ExecutionContext(chat, FakeSandbox(), MATH, OperatorSettings())
+    )
+    chain = await serve("AnswerGenerate", ["p"], {})
+    other = await serve("Custom", ["p", "i"], {})
+    assert isinstance(chain, dict)
+    assert isinstance(other, dict)
+    result = await serve("Vote", [[chain["answer"], other["response"]]], {})
+    assert result["answer"] == "7"  # type: ignore[index, call-overload]
+
+
 @pytest.mark.parametrize("solutions", [["", " "], []])
 async def test_where_all_solutions_are_empty_there_is_no_vote(solutions: list[Json]) -> None:
     result, call = await called("Vote", lambda _: "x", solutions=solutions)

@@ -10,7 +10,6 @@ Source: Longstaff and Schwartz, Review of Financial Studies 14 (2001).
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.operators.stopping import FEATURES, StopRule, StopState, StopTable, votes, winner
+from llm_as_judge.operators.stopping import (
+    FEATURES,
+    StopRule,
+    StopState,
+    StopTable,
+    mean_by_source,
+    votes,
+    winner,
+)
 from llm_as_judge.reward import PRICES
 from llm_as_judge.runs.record import RunKey, RunRecord
 from llm_as_judge.runs.table import Bank, BankProgram
@@ -52,8 +59,8 @@ class Draw:
     """The same where the prompt was asked before: without it."""
     passed: bool = False
     """Code: it passes the visible tests."""
-    likelihood: float | None = None
-    """Of a token of its reply, 0 to 1; None: not known."""
+    likely: tuple[tuple[str, float], ...] = ()
+    """Its way, and the likelihood of a token of its reply; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +192,8 @@ def leader_is_right(seen: Sequence[Draw]) -> bool:
     if not members:
         return False
     equal = list(members.values())
-    return equal[winner([(len(each), _mean_likelihood(each)) for each in equal])][0].right
-
-
-def _mean_likelihood(draws: Sequence[Draw]) -> float | None:
-    known = [draw.likelihood for draw in draws if draw.likelihood is not None]
-    return sum(known) / len(known) if known else None
+    likely = (mean_by_source(one for draw in each for one in draw.likely) for each in equal)
+    return equal[winner(list(zip(map(len, equal), likely, strict=True)))][0].right
 
 
 def learn_rule(
@@ -359,8 +362,9 @@ def _draw(run: RunRecord, classes: dict[str, int], prompt_price: float) -> Draw:
     prompt = (run.tokens - run.cost) / (1 - prompt_price) if prompt_price != 1 else 0.0
     answer = classes.setdefault(run.answer, len(classes)) if run.answer else None
     written = max(run.cost - prompt * prompt_price, 0.0)
-    likelihood = math.exp(run.logprobs[0].mean) if len(run.logprobs) == run.calls == 1 else None
-    return Draw(answer, bool(run.right), run.cost, written, bool(run.passed), likelihood)
+    known = len(run.logprobs) == run.calls == 1
+    likely = ((run.program, run.logprobs[0].likelihood),) if known else ()
+    return Draw(answer, bool(run.right), run.cost, written, bool(run.passed), likely)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ trace and a result whose keys are all there, with empty values.
 from __future__ import annotations
 
 import inspect
-import math
 import re
 import time
 from abc import ABC, abstractmethod
@@ -20,7 +19,7 @@ from typing import Any, ClassVar, Literal, NewType
 from llm_as_judge.errors import RefusedRequestError
 from llm_as_judge.llm.billing import Dollars
 from llm_as_judge.operators.prompts import Enhancement, OperatorPrompts
-from llm_as_judge.operators.stopping import StopTable
+from llm_as_judge.operators.stopping import StopTable, mean_by_source
 from llm_as_judge.thoughts import REPLY_FIELDS, without_thoughts
 from llm_as_judge.types import (
     PROMPT_PRICE,
@@ -150,9 +149,8 @@ class ExecutionContext:
     dollars: Dollars = field(default_factory=Dollars)
     spent: float = 0.0
     """Of all calls so far, in written tokens of the default executor."""
-    likelihoods: dict[str, list[float]] = field(default_factory=dict)
-    """Text that one reply gave -> of each such reply the likelihood of a token (0 to 1, geometric mean);
-    none where the executor gives no log-probabilities."""
+    likelihoods: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+    """Text that one reply gave -> of each such reply who gave it, and its :attr:`ReplyLogProbs.likelihood`."""
     _draws: Counter[tuple[str, str]] = field(default_factory=Counter)
     _reports: dict[str, TestReport] = field(default_factory=dict)
 
@@ -161,10 +159,9 @@ class ExecutionContext:
         asked = replace(self.problem, answers=(), hidden_tests=())
         return await (self.equality or spelled_alike)(asked, answers)
 
-    def likelihood(self, texts: Sequence[str]) -> float | None:
-        """Mean over the replies that gave one of ``texts``; None: of none it is known."""
-        known = [value for text in set(texts) for value in self.likelihoods.get(text, ())]
-        return math.fsum(known) / len(known) if known else None
+    def likelihood(self, texts: Sequence[str]) -> dict[str, float]:
+        """Who gave one of ``texts`` -> mean over these replies; empty where it is not known."""
+        return mean_by_source(one for text in set(texts) for one in self.likelihoods.get(text, ()))
 
     async def tested(self, code: str) -> TestReport:
         """The visible tests on ``code``, run once for equal code.

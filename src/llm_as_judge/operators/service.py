@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Mapping
 
@@ -74,8 +73,9 @@ class OperatorService:
     def _note_likelihood(self, call: CallContext, result: Result) -> None:
         """What a later vote over the texts of ``result`` knows of the one reply that they came from."""
         if len(call.replies) == 1 and (of_reply := call.replies[0].logprobs) is not None:
+            known = (f"{call.operator} {call.executor}", of_reply.likelihood)
             for text in {value.strip() for value in result.values() if isinstance(value, str)}:
-                self._context.likelihoods.setdefault(text, []).append(math.exp(of_reply.mean))
+                self._context.likelihoods.setdefault(text, []).append(known)
 
     def _chosen(self, entry: OperatorEntry, kwargs: dict[str, Json]) -> tuple[str, dict[str, Json]]:
         """(executor that the call names, its other arguments); empty = the default one.

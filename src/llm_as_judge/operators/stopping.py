@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -164,15 +164,24 @@ def votes(classes: Sequence[int | None]) -> tuple[int, ...]:
     return tuple(sorted(counts.values(), reverse=True))
 
 
-def winner(classes: Sequence[tuple[int, float | None]]) -> int:
+def mean_by_source(known: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Mean likelihood of the replies of each source: an operator of an executor, whose likelihoods alone
+    can be compared (code is likelier than prose)."""
+    by_source: dict[str, list[float]] = {}
+    for source, likelihood in known:
+        by_source.setdefault(source, []).append(likelihood)
+    return {source: math.fsum(values) / len(values) for source, values in by_source.items()}
+
+
+def winner(classes: Sequence[tuple[int, Mapping[str, float]]]) -> int:
     """Index of the class of equal answers that a vote decides for: the one with the most votes, of several
-    the one whose replies are likeliest; where that is not known of each of them, the first.
+    the one whose replies are likeliest; where they have no source in common, the first.
 
     Args:
-        classes: of each the votes, and the mean likelihood of its replies.
+        classes: of each the votes, and the mean likelihood of its replies by source.
     """
     most = max(number for number, _ in classes)
-    leaders = [(i, likely) for i, (number, likely) in enumerate(classes) if number == most]
-    known = [(i, likely) for i, likely in leaders if likely is not None]
-    first = max(known, key=lambda each: each[1]) if len(known) == len(leaders) else leaders[0]
-    return first[0]
+    leaders = [i for i, (number, _) in enumerate(classes) if number == most]
+    common = set.intersection(*(set(classes[i][1]) for i in leaders))
+    # max gives the first of equals
+    return max(leaders, key=lambda i: math.fsum(classes[i][1][source] for source in common))

@@ -210,6 +210,11 @@ class ReplyLogProbs:
     """Mean over the tokens, of the likeliest ones that the endpoint lists and the rest as one; None: it
     lists the drawn ones alone."""
 
+    @property
+    def likelihood(self) -> float:
+        """Of a token, 0 to 1: geometric mean."""
+        return math.exp(self.mean)
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorCall:

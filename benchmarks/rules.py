@@ -1,17 +1,10 @@
 """Judges side by side on labeled rows, by source or by kind of reply: precision, recall, open, kappa.
 
-    python benchmarks/rules.py --rows labelled.jsonl --halves train.jsonl --halves data/processed/mmlu_train.jsonl
     python benchmarks/rules.py --rows labelled.jsonl --judge config/judge --scores scores.jsonl --score
 
-Rows are those of ``grade`` with ``correct``, true or false. Of a file of `--halves` one half of the questions teaches the
-lexical features, the other half is measured. Where it holds problems of multiple choice (as `data process` writes them)
-these are asked without their options: the gold option, alone and in a sentence, is right, two others are wrong.
-
-`rules` grade alone. `word match` accepts what holds a reference in one piece and rejects all else. `features` is the
-model of lexical features alone, on rows with a text as reference; `rules, then features` asks it about what the rules leave
-open. With `--judge` its scores are read from `--scores`; `--score` adds those that are missing there, and goes on
-where it was stopped. `--verdicts` adds what `grade` wrote, e.g. of an older commit. `--search` tries that many rewrites of
-wrong answers on rules, then features.
+Rows are those of ``grade`` with ``correct``, true or false. `rules` grade alone. `word match` accepts what holds a reference
+in one piece and rejects all else. With `--judge` its scores are read from `--scores`; `--score` adds those that are
+missing there, and goes on where it was stopped. `--verdicts` adds what `grade` wrote, e.g. of an older commit.
 
 Intervals: 95 %. By kind a reply is `typed` if it and a reference are values of one kind, `exact` if it is a reference in
 the normal form, `gold in it` if a reference's words stand in it, else `no gold in it`. Anchor: the rules. Expected of a
@@ -22,42 +15,30 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
 import json
-import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from llm_as_judge.assembly import model_weights
 from llm_as_judge.audit.attacks import Case
 from llm_as_judge.audit.drift import case_key
 from llm_as_judge.audit.labeled import read_labeled
-from llm_as_judge.audit.search import search, searchable
-from llm_as_judge.audit.seeds import seeds
 from llm_as_judge.config import load_config
 from llm_as_judge.grading.comparison import Asked
 from llm_as_judge.grading.extract import clean, declared_answer
 from llm_as_judge.grading.text import contains_words, normal_text
 from llm_as_judge.grading.values import compare_values
 from llm_as_judge.jsonl import JsonLines
-from llm_as_judge.judge.cascade import EXACT_MATCH, Judge
-from llm_as_judge.judge.feature_model import FeatureModel
+from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.judge_file import read_judge_file
 from llm_as_judge.judge.scoring import ScoringJudge
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.statistics import wilson
-from llm_as_judge.training.judge.gate import learn_features
-from llm_as_judge.training.judge.questions import questions_of
-from llm_as_judge.training.judge.rows import question_key, read_training_rows
-from llm_as_judge.training.judge.sources import BARE
 from llm_as_judge.types import Problem, Verdict
 
 Verdicts = Mapping[str, bool | None]
 """By :func:`case_key`."""
-_MOST_MEASURED = 250
-"""Questions of the measured half of each set."""
 _AT_ONCE = 16
 
 
@@ -109,60 +90,6 @@ def _share(held: Sequence[bool]) -> str:
     return f"{len(held):4} right {sum(held) / len(held):.3f} [{low:.3f}, {high:.3f}]"
 
 
-# -------------------------------------------------------------------------------------------- rows
-@dataclass(frozen=True)
-class Halves:
-    """Questions apart: rows to teach the features, and rows to measure on."""
-
-    labeled: list[Case]
-    bare: list[Case]
-    measured: list[Case]
-
-
-def halves(paths: Sequence[Path], seed: int) -> Halves:
-    labeled, bare = read_training_rows(paths)
-    people, others = ([c for c in side if not is_measured(c, seed)] for side in (labeled, bare))
-    rng = random.Random(seed)
-    groups: dict[str, list[Case]] = defaultdict(list)
-    for case in labeled:
-        groups[case.source].append(case)
-    measured = [case for side in groups.values() for case in some(side, seed, rng)]
-    return Halves(people, others, [*measured, *choices(some(bare, seed, rng), rng)])
-
-
-def is_measured(case: Case, seed: int) -> bool:
-    return hashlib.sha256(f"half {seed}: {question_key(case)}".encode()).digest()[0] < 128
-
-
-def some(cases: Sequence[Case], seed: int, rng: random.Random) -> list[Case]:
-    """Of each set the measured half, or as many questions of it as are wanted."""
-    questions: dict[str, dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
-    for case in cases:
-        if is_measured(case, seed):
-            questions[case.problem.dataset][question_key(case)].append(case)
-    found = []
-    for mine in questions.values():
-        drawn = rng.sample(sorted(mine), min(_MOST_MEASURED, len(mine)))
-        found += [case for key in drawn for case in mine[key]]
-    return found
-
-
-def choices(bare: Sequence[Case], rng: random.Random) -> list[Case]:
-    """Right and wrong answers to questions of multiple choice that are shown without options."""
-    found = []
-    frames = ("It is {}.", "The answer is {}.", "I would say {}.", "{}, most likely.")
-    for question in questions_of([c for c in bare if c.problem.options], rng):
-        texts = [(question.problem.answers[0], True)] * 2
-        texts += [
-            (text, False) for text in rng.sample(question.options, min(2, len(question.options)))
-        ]
-        source = f"{question.problem.dataset} without options"
-        for at, (text, correct) in enumerate(texts):
-            said = rng.choice(frames[:3]).format(text) if at % 2 else text
-            found.append(Case(question.problem, said, correct, source, BARE))
-    return found
-
-
 # ----------------------------------------------------------------------------------------- systems
 class Kept:
     """Scores of a trained judge, kept in a file by :func:`score_key`."""
@@ -207,40 +134,8 @@ def word_match(case: Case) -> bool:
     return any(contains_words(case.candidate, gold) for gold in case.problem.answers)
 
 
-def by_features(case: Case, model: FeatureModel) -> bool | None:
-    """What the model's thresholds say; None between them, and of what has no reference in words."""
-    if case.problem.domain != "qa" or not case.problem.answers:
-        return None
-    declared = declared_answer(clean(case.candidate), one_sentence=False)
-    log_odds = model.log_odds(case.problem, declared.text)
-    if model.accept is not None and log_odds >= model.accept:
-        return True
-    return False if model.reject is not None and log_odds <= model.reject else None
-
-
 async def graded(cases: Sequence[Case], judge: Judge) -> dict[str, Verdict]:
     return {case_key(c): await judge.grade(c.problem, c.candidate) for c in cases}
-
-
-def then_features(case: Case, verdict: Verdict, model: FeatureModel) -> bool | None:
-    left = verdict.correct is None or verdict.rule == EXACT_MATCH
-    return by_features(case, model) if left else verdict.correct
-
-
-async def searched(rules: Judge, model: FeatureModel, tries: int) -> None:
-    async def grade(cases: Sequence[Case]) -> list[Verdict]:
-        found = []
-        for case in cases:
-            verdict = await rules.grade(case.problem, case.candidate)
-            sure = model.log_odds(case.problem, asked_text(case)) / 1000
-            said = then_features(case, verdict, model)
-            found.append(replace(verdict, correct=said, confidence=sure))
-        return found
-
-    finds = await search(grade, searchable(seeds(), []), tries=tries, seed=0)
-    print(f"search of {tries} rewrites: rules, then features accept {len(finds)}")
-    for find in finds[:5]:
-        print(f"  {find.rewrites} {find.case.problem.answers[0]!r}: {find.case.candidate!r}")
 
 
 def shown(cases: Sequence[Case], systems: Mapping[str, Verdicts], by: str) -> None:
@@ -259,25 +154,18 @@ def shown(cases: Sequence[Case], systems: Mapping[str, Verdicts], by: str) -> No
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=Path, action="append", default=[])
-    parser.add_argument("--halves", type=Path, action="append", default=[])
+    parser.add_argument("--rows", type=Path, action="append", required=True)
     parser.add_argument("--verdicts", type=Path, nargs="*", default=[])
     parser.add_argument("--judge", type=Path, help="folder of a trained judge")
     parser.add_argument("--scores", type=Path, default=Path("scores.jsonl"))
     parser.add_argument("--score", action="store_true", help="ask the judge for missing scores")
     parser.add_argument("--by", choices=["source", "kind"], default="source")
-    parser.add_argument("--search", type=int, default=0, metavar="TRIES")
-    parser.add_argument("--seed", type=int, default=0)
-    found = parser.parse_args()
-    if not found.rows and not found.halves:
-        parser.error("no rows: name some with --rows or --halves")
-    return found
+    return parser.parse_args()
 
 
 async def main() -> None:
     options = arguments()
-    parts = halves(options.halves, options.seed)
-    cases = [*(case for path in options.rows for case in read_labeled(path)), *parts.measured]
+    cases = [case for path in options.rows for case in read_labeled(path)]
     kept = Kept(options.scores)
     if options.score:
         kept.add(cases, options.judge)
@@ -292,14 +180,6 @@ async def main() -> None:
                 case_key(c): told[c.problem.id] for c in cases if c.problem.id in told
             }
         systems["word match"] = {case_key(case): word_match(case) for case in cases}
-        if parts.labeled:
-            model = await learn_features(
-                parts.labeled, parts.bare, rules, seed=options.seed, precision=0.97
-            )
-            systems["features"] = {case_key(case): by_features(case, model) for case in cases}
-            systems["rules, then features"] = {
-                case_key(c): then_features(c, by_rules[case_key(c)], model) for c in cases
-            }
         if options.judge:
             judge = Judge(last=ScoringJudge(options.judge, kept, "kept scores"))
             scored = [c for c in cases if score_key(c.problem, asked_text(c)) in kept.known]
@@ -307,8 +187,6 @@ async def main() -> None:
             systems["rules, then judge"] = {key: one.correct for key, one in found.items()}
             await judge.aclose()
         shown(cases, systems, options.by)
-        if options.search and parts.labeled:
-            await searched(rules, model, options.search)
     finally:
         await rules.aclose()
 

@@ -37,12 +37,6 @@ from llm_as_judge.errors import LlmAsJudgeError, ModelError, UserError
 from llm_as_judge.evaluation.baselines import single_call_baselines
 from llm_as_judge.evaluation.stop_learning import learn_table
 from llm_as_judge.files import write_text
-from llm_as_judge.judge.feature_model import (
-    FeatureModel,
-    read_features,
-    write_features,
-)
-from llm_as_judge.judge.features import NAMES
 from llm_as_judge.judge.judge_file import read_judge_file
 from llm_as_judge.llm.client import EndpointLimits, OpenAIChat
 from llm_as_judge.llm.pool import Pool
@@ -238,14 +232,10 @@ def kept_judge(folder: Path) -> None:
     for path in config_file("judge").iterdir():
         if path.suffix != ".safetensors":
             (folder / path.name).write_bytes(path.read_bytes())
-    weights = dict.fromkeys(("holding", "not holding"), (0.1,) * len(NAMES))
-    model = FeatureModel(names=NAMES, weights=weights, bias=dict.fromkeys(weights, 0.1))
-    write_features(folder, model)
 
 
 def read_judge(folder: Path) -> None:
     read_judge_file(folder)
-    read_features(folder)
     known_questions(folder)
 
 

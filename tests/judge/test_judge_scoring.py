@@ -150,5 +150,21 @@ def test_a_folder_without_a_judge_is_told_in_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_a_judge_whose_thresholds_stand_behind_lexical_features_is_refused_in_one_line(
+    tmp_path: Path,
+) -> None:
+    place = folder(tmp_path, qa=LIMITS)
+    (place / "features.json").write_text("{}")
+    for opened in (
+        lambda: ScoringJudge(place, ByLength(), "f"),
+        lambda: judge_fingerprint(config(place)),
+    ):
+        with pytest.raises(
+            ModelError, match=r"features\.json: .*remove the file, then choose"
+        ) as error:
+            opened()
+        assert "\n" not in str(error.value)
+
+
 def test_a_verdict_has_no_confidence_where_nobody_knows_one() -> None:
     assert Verdict(True, "exact", "exact.same").confidence is None

@@ -17,7 +17,6 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.files import exclusive
 from llm_as_judge.judge.calibration import Thresholds
 from llm_as_judge.judge.endpoint_scorer import EndpointScorer
-from llm_as_judge.judge.feature_model import FeatureModel
 from llm_as_judge.judge.judge_file import JudgeFile, read_judge_file
 from llm_as_judge.judge.kinds import scoring_folder
 from llm_as_judge.judge.scoring import ScoringOptions
@@ -31,7 +30,6 @@ from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, Step
 from llm_as_judge.training.judge.making import (
     EXAMPLES,
     HELD_OUT,
-    train_features,
     train_judge,
     write_examples,
 )
@@ -54,17 +52,12 @@ def train(
     learning_rate: float,
     epochs: int,
     precision: float,
-    features_only: bool,
     examples_only: bool,
 ) -> None:
     settings = asked.settings()
     seed = settings.training.seed
     if examples_only:
         _make_examples(out, labeled, seed, limit)
-        return
-    if features_only:
-        learned = asyncio.run(train_features(out, labeled, precision=precision, seed=seed))
-        _say_features(learned, out)
         return
     options = LearnOptions(
         seed=seed, rank=rank, layers=layers, learning_rate=learning_rate, epochs=epochs
@@ -73,7 +66,7 @@ def train(
     begun_from = start and scoring_folder(ScoringOptions(adapter=start))
     place = Place(out, settings.policy.name, weights, settings.policy.device, begun_from)
     with exclusive(out, "name another --out", doing="training a judge"), Progress() as view:
-        made, gate = asyncio.run(
+        made = asyncio.run(
             train_judge(
                 place,
                 labeled,
@@ -86,8 +79,6 @@ def train(
                 scoring=partial(view.show, "answers scored"),
             )
         )
-    if gate is not None:
-        say(str(gate))
     _say_thresholds(made.thresholds, out)
     if all(limits.accept is None for limits in made.thresholds.values()):
         say(
@@ -170,14 +161,6 @@ def _counted(title: str, examples: Sequence[Graded], name: Callable[[Case], str]
         cells = (right, len(mine) - right, sum(one.open for one in mine))
         table.add_row(group, *map(str, cells))
     return table
-
-
-def _say_features(learned: FeatureModel, folder: Path) -> None:
-    say(
-        f"features: learned from {learned.learned} replies; may accept {_bound('from', learned.accept)}, "
-        f"rejects {_bound('to', learned.reject)}, chosen on {learned.chosen_on} answers"
-    )
-    say(f"judge  {folder}")
 
 
 def _say_thresholds(thresholds: Mapping[str, Thresholds], folder: Path) -> None:

@@ -3,7 +3,6 @@
 FOLDER/
     adapter_config.json, adapter_model.safetensors    in PEFT's format
     judge.json                                        base model, thresholds, how they were chosen
-    features.json                                     the model of lexical features, if it has one
     questions.txt                                     a digest of each question it learned from
     README.md                                         the model card
 """
@@ -19,11 +18,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256, write_text
 from llm_as_judge.judge.calibration import Reliability, Thresholds
-from llm_as_judge.judge.feature_model import FEATURES_FILE
 from llm_as_judge.refused import place_and_reason
 
 JUDGE_FILE, QUESTIONS = "judge.json", "questions.txt"
 _ADAPTER = "adapter_model.safetensors"
+_FEATURES = "features.json"
 
 
 class JudgeFile(BaseModel):
@@ -57,6 +56,7 @@ def read_judge_file(folder: Path) -> JudgeFile:
     Raises:
         ModelError: the folder holds no judge, or one of another form.
     """
+    refuse_features(folder)
     path = folder / JUDGE_FILE
     try:
         found = JudgeFile.model_validate_json(path.read_bytes())
@@ -75,6 +75,18 @@ def read_judge_file(folder: Path) -> JudgeFile:
     return found
 
 
+def refuse_features(folder: Path) -> None:
+    """
+    Raises:
+        ModelError: the folder's judge has lexical features, behind which its thresholds were chosen.
+    """
+    if (folder / _FEATURES).exists():
+        raise ModelError(
+            f"{folder / _FEATURES}: lexical features, which are read no more; remove the file, then choose thresholds "
+            f"without them: llm-as-judge judge calibrate --judge {folder} --labeled ROWS.jsonl"
+        )
+
+
 def write_judge_file(folder: Path, content: JudgeFile) -> None:
     """
     Raises:
@@ -84,14 +96,13 @@ def write_judge_file(folder: Path, content: JudgeFile) -> None:
 
 
 def judge_sha256(folder: Path) -> str:
-    """Changes with the weights of the adapter, the thresholds and the model of features.
+    """Changes with the weights of the adapter and the thresholds.
 
     Raises:
         ModelError: a file is missing.
     """
     try:
         names = [JUDGE_FILE] if read_judge_file(folder).endpoint else [JUDGE_FILE, _ADAPTER]
-        names += [FEATURES_FILE] if (folder / FEATURES_FILE).exists() else []
         sums = [file_sha256(folder / name) for name in names]
     except OSError as error:
         raise ModelError(

@@ -1,10 +1,8 @@
 """The scoring judge: one forward pass of a model, no text written.
 
-Two questions, a promise each. Is the reply probably right? A model of lexical features (:mod:`feature_model`) says so
-in a millisecond, and what is surely wrong is wrong. Does it deny, hedge, replace or list the reference, or answer
-another question? The mean of both orders' log-odds is held against the thresholds of the problem's domain
-(:mod:`calibration`). A reply is right if both say so. What the rules left open in a domain without thresholds stays
-open, as if there were no judge. Answers that come at the same time are scored together.
+The mean of both orders' log-odds is held against the thresholds of the problem's domain (:mod:`calibration`). What the
+rules left open in a domain without thresholds stays open, as if there were no judge. Answers that come at the same time
+are scored together.
 """
 
 from __future__ import annotations
@@ -19,8 +17,7 @@ from typing import Literal, Protocol
 
 from llm_as_judge.grading.extract import clean
 from llm_as_judge.grading.fingerprint import NOT_JUDGING, code_fingerprint
-from llm_as_judge.judge.calibration import Thresholds, probability, sigmoid, thresholds_of
-from llm_as_judge.judge.feature_model import read_features
+from llm_as_judge.judge.calibration import probability, thresholds_of
 from llm_as_judge.judge.judge_file import JudgeFile, judge_sha256, read_judge_file
 from llm_as_judge.judge.parts import NEVER_ACCEPTED, part_of, shown_references
 from llm_as_judge.judge.records import JudgeRecords, verdict_key
@@ -71,7 +68,6 @@ _MOST_AT_ONCE = 32
 # rules of its verdicts
 RIGHT, WRONG = "score.right", "score.wrong"
 UNSURE = "score.unsure"  # between the thresholds
-SURELY_WRONG = "features.wrong"
 UNREADABLE = "score.unreadable"  # no score
 UNCALIBRATED, NEVER = "score.uncalibrated", "score.never_accepted"  # not scored
 
@@ -147,7 +143,6 @@ class ScoringJudge:
         self, folder: Path, scorer: Scorer, fingerprint: str, records: JudgeRecords | None = None
     ) -> None:
         self._file = read_judge_file(folder)
-        self._features = read_features(folder)
         self._scorer = scorer
         self.fingerprint = fingerprint
         self._records = records or JudgeRecords()
@@ -162,9 +157,6 @@ class ScoringJudge:
         thresholds = thresholds_of(part, self._file.thresholds)
         if thresholds is None or (thresholds.accept is None and thresholds.reject is None):
             return _not_scored(part, score)
-        plain = self._by_features(problem, candidate, score, thresholds)
-        if isinstance(plain, Verdict):
-            return plain
         key = verdict_key(self.fingerprint, problem, candidate)
         known = None if fresh else self._records.cached(key)
         if known is not None:
@@ -173,8 +165,6 @@ class ScoringJudge:
         if log_odds is None:
             return Verdict(None, "llm", UNREADABLE, "no reply that says yes or no", score)
         correct = thresholds.verdict(log_odds)
-        if correct and not plain:
-            correct = None
         share = probability(log_odds, thresholds)
         rule = {True: RIGHT, False: WRONG, None: UNSURE}[correct]
         explanation = f"right with probability {share:.2f}"
@@ -182,21 +172,6 @@ class ScoringJudge:
         if correct is not None and not fresh:
             self._records.keep(key, verdict)
         return verdict
-
-    def _by_features(
-        self, problem: Problem, candidate: str, score: float | None, thresholds: Thresholds
-    ) -> Verdict | bool:
-        """The verdict where the features decide; else whether the model may accept the reply."""
-        if self._features is None or problem.domain != "qa" or not problem.answers:
-            return True
-        log_odds = self._features.log_odds(problem, candidate)
-        said = f"by its words right with probability {sigmoid(log_odds):.2f}"
-        if self._features.reject is not None and log_odds <= self._features.reject:
-            return Verdict(False, "score", SURELY_WRONG, said, score)
-        may = self._features.accept is not None and log_odds >= self._features.accept
-        if not may and thresholds.reject is None:  # nothing that the model says would decide
-            return Verdict(None, "score", UNSURE, said, score)
-        return may
 
     async def _log_odds(self, problem: Problem, candidate: str) -> float | None:
         answer: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()

@@ -14,7 +14,6 @@ from llm_as_judge.files import write_text
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.judge.calibration import Scored, calibrated, reliability, risk_coverage
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.feature_model import read_features
 from llm_as_judge.judge.judge_file import (
     JUDGE_FILE,
     QUESTIONS,
@@ -25,7 +24,6 @@ from llm_as_judge.judge.judge_file import (
 from llm_as_judge.judge.parts import part_of
 from llm_as_judge.judge.scoring import Scorer
 from llm_as_judge.policy.label_scorer import LabelScorer
-from llm_as_judge.training.judge.gate import by_features, gated
 from llm_as_judge.training.judge.rows import (
     Counted,
     Graded,
@@ -79,8 +77,6 @@ async def calibrate_on_rows(
         rows = scored_rows(graded, scorer.log_odds, scoring)
     finally:
         scorer.close()
-    if (features := read_features(place.folder)) is not None:
-        rows = gated(rows, by_features(graded, features), features.accept)
     return choose_thresholds(place.folder, made, rows, precision)
 
 

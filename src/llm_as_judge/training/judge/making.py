@@ -15,21 +15,18 @@ from llm_as_judge.errors import DataError, ModelError
 from llm_as_judge.files import output_errors, write_text
 from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.judge.feature_model import FEATURES_FILE, FeatureModel, write_features
-from llm_as_judge.judge.judge_file import QUESTIONS, JudgeFile, judge_sha256, read_judge_file
+from llm_as_judge.judge.judge_file import (
+    QUESTIONS,
+    JudgeFile,
+    judge_sha256,
+    read_judge_file,
+    refuse_features,
+)
 from llm_as_judge.policy.adapter import CONFIG, WEIGHTS, AdapterSpec, read_spec
 from llm_as_judge.policy.checkpoint import latest_checkpoint, save_half
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.training.judge.calibrating import PRECISION, Place, choose_thresholds, scored_rows
-from llm_as_judge.training.judge.gate import (
-    Gate,
-    by_features,
-    choose_gate,
-    gated,
-    learn_features,
-    without_gate,
-)
 from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
 from llm_as_judge.training.judge.rows import (
     Counted,
@@ -80,7 +77,7 @@ async def train_judge(
     begun: Callable[[Sets, JudgeLearner], None],
     told: Callable[[StepReport], None],
     scoring: Counted,
-) -> tuple[JudgeFile, Gate | None]:
+) -> JudgeFile:
     """Trains, then chooses thresholds on the questions kept apart; goes on where it was broken off.
 
     Args:
@@ -89,21 +86,15 @@ async def train_judge(
         begun: called with the examples before the first step.
         told: called after every step.
         scoring: called with (done, all) of the answers scored for the thresholds.
-    Returns:
-        What was made, and whether lexical features stand before it; None where no row asks for a text.
     Raises:
         DataError: rows are broken, too few, or of one label.
         ModelError: weights, or a training of other rows in the folder.
     """
+    refuse_features(place.folder)
     labeled, bare = read_learnable(paths)
     options = going_on(place, options)
     async with aclosing(Judge()) as rules:
         sets = await split_sets(labeled, bare, rules, seed=options.seed, limit=limit, told=making)
-        features = None
-        if any(case.problem.domain == "qa" for case in labeled):
-            features = await learn_features(
-                labeled, bare, rules, seed=options.seed, precision=precision
-            )
     known = known_questions(place.start) if place.start is not None else frozenset()
     sets = _unlearned(sets, known)
     cases = [graded.case for graded in sets.learn]
@@ -139,23 +130,7 @@ async def train_judge(
         rows = scored_rows(sets.calibrate, scorer.log_odds, scoring)
     finally:
         scorer.close()
-    gate = None
-    if features is not None:
-        gate = choose_gate(features, rows, sets.calibrate, precision)
-        features = features if gate.on else without_gate(features)
-    keep_features(place.folder, features)
-    if features is not None:
-        rows = gated(rows, by_features(sets.calibrate, features), features.accept)
-    return choose_thresholds(place.folder, made, rows, precision), gate
-
-
-def keep_features(folder: Path, model: FeatureModel | None) -> None:
-    """Writes the model; None: the folder has none, also where an earlier training left one."""
-    if model is not None:
-        write_features(folder, model)
-        return
-    with output_errors(folder / FEATURES_FILE):
-        (folder / FEATURES_FILE).unlink(missing_ok=True)
+    return choose_thresholds(place.folder, made, rows, precision)
 
 
 def _unlearned(sets: Sets, known: frozenset[str]) -> Sets:
@@ -175,23 +150,6 @@ def _new_policy(place: Place, options: LearnOptions) -> Policy:
         seed=options.seed,
         layers=options.layers,
     )
-
-
-async def train_features(
-    folder: Path, paths: Sequence[Path], *, precision: float, seed: int
-) -> FeatureModel:
-    """A new model of lexical features for the judge in a folder; its adapter stays.
-
-    Raises:
-        DataError: rows are broken or few.
-        ModelError: the folder holds no judge.
-    """
-    read_judge_file(folder)
-    labeled, bare = read_learnable(paths)
-    async with aclosing(Judge()) as rules:
-        model = await learn_features(labeled, bare, rules, seed=seed, precision=precision)
-    write_features(folder, model)
-    return model
 
 
 def _keep_adapter(root: Path, folder: Path) -> None:

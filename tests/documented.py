@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,12 +47,14 @@ class Command:
         return f"{self.document}: {self.text}"
 
 
+@cache
 def blocks(document: Path) -> list[Block]:
     """The fenced blocks of a document."""
     found = _FENCE.findall(document.read_text(encoding="utf-8"))
     return [Block(kind, words.strip(), text) for kind, words, text in found]
 
 
+@cache
 def commands(document: Path) -> list[Command]:
     """Every command of a document, in order: of indented and ``bash`` blocks, and between backticks."""
     name = document.relative_to(ROOT).as_posix()

@@ -35,6 +35,7 @@ DOORS = [
     if re.search(r"open_(door|recipe)\(", path.read_text(encoding="utf-8"))
     and path.name != "door.py"
 ]
+TEXTS = {document: document.read_text(encoding="utf-8") for document in DOCUMENTS}
 FIELDS = {name for name, _ in iterate_fields(Config)}
 SECTIONS = {name.split(".")[0] for name in FIELDS}
 
@@ -55,18 +56,15 @@ VERBS = options_of_verbs()
 GROUPS = {name.rpartition(" ")[0] for name in VERBS if " " in name}
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
-def test_links_lead_to_files_that_exist(document: Path) -> None:
-    text = document.read_text(encoding="utf-8")
-    targets = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", text)
-    missing = [t for t in targets if not (document.parent / t).exists()]
-    assert not missing
+def test_links_lead_to_files_that_exist() -> None:
+    link = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
+    links = [(document, to) for document, text in TEXTS.items() for to in link.findall(text)]
+    assert [(of.name, to) for of, to in links if not (of.parent / to).exists()] == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
-def test_commands_and_their_options_exist(document: Path) -> None:
+def test_commands_and_their_options_exist() -> None:
     """Also of those that are only mentioned; test_typed_commands.py has all others parsed or run."""
-    for command in commands(document):
+    for command in (one for document in DOCUMENTS for one in commands(document)):
         if not command.text.startswith("llm-as-judge "):
             continue
         words = command.text.split()[1:]
@@ -78,18 +76,17 @@ def test_commands_and_their_options_exist(document: Path) -> None:
         assert unknown == set(), f"{command}: {verb} has no {unknown}"
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
-def test_lists_are_lists_on_the_site_too(document: Path) -> None:
+def test_lists_are_lists_on_the_site_too() -> None:
     """Its Markdown, unlike GitHub's, wants a blank line before a list and four spaces before an inner one."""
-    item, above, fenced = re.compile(r"(?:[-*]|\d+\.) "), "", False
-    for number, line in enumerate(document.read_text(encoding="utf-8").splitlines(), start=1):
-        fenced ^= line.lstrip().startswith("```")
-        new = bool(item.match(line)) and not fenced
-        within = above[:1] in ("", " ", "#") or item.match(above) is not None
-        assert not new or within, f"{document.name}:{number}: no blank line before a list"
-        inner = re.match(r" {1,3}(?:[-*]|\d+\.) ", line) and not fenced
-        assert not inner, f"{document.name}:{number}: an inner list"
-        above = line
+    item, inner = re.compile(r"(?:[-*]|\d+\.) "), re.compile(r" {1,3}(?:[-*]|\d+\.) ")
+    for document, text in TEXTS.items():
+        above, fenced = "", False
+        for number, line in enumerate(text.splitlines(), start=1):
+            fenced ^= line.lstrip().startswith("```")
+            within = fenced or above[:1] in ("", " ", "#") or item.match(above) is not None
+            assert within or not item.match(line), f"{document}:{number}: no blank line before"
+            assert fenced or not inner.match(line), f"{document}:{number}: an inner list"
+            above = line
 
 
 def test_the_list_for_language_models_has_every_verb_and_every_document_once() -> None:
@@ -102,7 +99,7 @@ def test_the_list_for_language_models_has_every_verb_and_every_document_once() -
 
 
 def test_places_that_agents_are_sent_to_exist() -> None:
-    text = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+    text = TEXTS[ROOT / "AGENTS.md"]
     named = re.findall(r"`((?:src|tests|docs)/[\w/.]*|pyproject\.toml)`", text)
     assert len(named) > 4
     assert [name for name in named if not (ROOT / name).exists()] == []
@@ -123,24 +120,21 @@ def test_the_site_has_at_most_25_pages_each_under_one_heading_and_a_search() -> 
 
 def test_the_readme_is_short() -> None:
     """At most 900 words."""
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900
+    assert len(TEXTS[ROOT / "README.md"].split()) <= 900
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
-def test_a_table_cell_is_short(document: Path) -> None:
+def test_a_table_cell_is_short() -> None:
     """At most 120 characters; what does not fit stands below the table."""
-    text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.M | re.S)
-    rows = (line.strip() for line in text.splitlines())
-    cells = (cell for row in rows if row[:1] == "|" for cell in re.split(r"(?<!\\)\|", row))
-    assert [cell.strip() for cell in cells if len(cell.strip()) > 120] == []
+    for document, text in TEXTS.items():
+        rows = map(str.strip, re.sub(r"^```.*?^```", "", text, flags=re.M | re.S).splitlines())
+        cells = (cell for row in rows if row[:1] == "|" for cell in re.split(r"(?<!\\)\|", row))
+        assert [cell for cell in cells if len(cell.strip()) > 120] == [], document.name
 
 
-@pytest.mark.parametrize(
-    "of", ["what-does-a-run-cost", "gpu-memory", "reward", "add-a-domain", "accuracy-does-not-rise"]
-)
-def test_what_is_asked_first_is_one_click_from_the_readme(of: str) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert re.search(rf"\]\(docs/answers\.md#[a-z0-9-]*{of}", text)
+def test_what_is_asked_first_is_one_click_from_the_readme() -> None:
+    linked = " ".join(re.findall(r"\]\(docs/answers\.md#([a-z0-9-]+)", TEXTS[ROOT / "README.md"]))
+    for of in ("what-does-a-run-cost", "gpu-memory", "reward", "add-a-domain", "accuracy-does-not"):
+        assert of in linked
 
 
 def test_commands_that_the_pipeline_names_at_its_end_exist() -> None:
@@ -151,21 +145,21 @@ def test_commands_that_the_pipeline_names_at_its_end_exist() -> None:
         assert set(re.findall(r"(?<!\S)--[a-z-]+", rest)) <= VERBS[verb]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
-def test_configuration_keys_in_documents_exist(document: Path) -> None:
-    text = document.read_text(encoding="utf-8").partition("\n## Older names\n")[0]
-    for key in re.findall(r"`([a-z]+\.[a-z_]+)(?::[^`]*)?`", text):
-        if key.split(".")[0] in SECTIONS and not key.endswith((".py", ".json", ".yaml")):
-            if (ROOT / "src/llm_as_judge" / f"{key.replace('.', '/')}.py").exists():
-                continue  # a module's name
-            if key in (*GONE, *KEYS) and document.name == "CHANGELOG.md":
+def test_configuration_keys_in_documents_exist() -> None:
+    for document, text in TEXTS.items():
+        of_before = (*GONE, *KEYS) if document.name == "CHANGELOG.md" else ()
+        now = text.partition("\n## Older names\n")[0]
+        for key in re.findall(r"`([a-z]+\.[a-z_]+)(?::[^`]*)?`", now):
+            if key.split(".")[0] not in SECTIONS or key.endswith((".py", ".json", ".yaml")):
                 continue
-            assert key in FIELDS, f"{document.name}: no configuration key {key}"
+            module = ROOT / "src/llm_as_judge" / f"{key.replace('.', '/')}.py"
+            known = key in FIELDS or key in of_before or module.exists()
+            assert known, f"{document.name}: no configuration key {key}"
 
 
 def test_the_page_of_keys_is_what_the_code_says() -> None:
-    written = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
-    assert written == configuration_page(), "run: python scripts/reference_pages.py"
+    page = TEXTS[ROOT / "docs" / "configuration.md"]
+    assert page == configuration_page(), "run: python scripts/reference_pages.py"
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda p: p.name)
@@ -178,23 +172,20 @@ def test_a_door_outside_the_environment_says_how_to_enter_it(door: Path, tmp_pat
     assert "run: " in line
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
-def test_blocks_can_be_read(document: Path, tmp_path: Path) -> None:
-    for block in blocks(document):
-        if block.kind == "python" and block.words != "body":
-            compile(block.text, document.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        elif block.kind == "python":
-            assert parse_program(block.text, "math", "body", executors=("small",)).strictly_valid, (
-                block.text
-            )
-        elif block.kind == "json":
-            json.loads(block.text)
-        elif block.kind == "yaml":
-            read_configuration(block.text, tmp_path)
-        else:  # commands are typed, and rows graded, by test_typed_commands.py; what they print; pictures of words
-            assert block.kind in ("bash", "jsonl", "text", ""), (
-                f"{document.name}: block of {block.kind!r}"
-            )
+def test_blocks_can_be_read(tmp_path: Path) -> None:
+    for document in DOCUMENTS:
+        for block in blocks(document):
+            if block.kind == "python" and block.words != "body":
+                compile(block.text, document.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            elif block.kind == "python":
+                program = parse_program(block.text, "math", "body", executors=("small",))
+                assert program.strictly_valid, f"{document.name}: {block.text}"
+            elif block.kind == "json":
+                json.loads(block.text)
+            elif block.kind == "yaml":
+                read_configuration(block.text, tmp_path)
+            else:  # commands are typed, and rows graded, by test_typed_commands.py; what they print; pictures of words
+                assert block.kind in ("bash", "jsonl", "text", ""), f"{document.name}: {block.kind}"
 
 
 def read_configuration(text: str, folder: Path) -> None:
@@ -211,13 +202,12 @@ def read_configuration(text: str, folder: Path) -> None:
         load_config(folder / "block.yaml")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
-def test_scripts_in_documents_exist(document: Path) -> None:
-    text = document.read_text(encoding="utf-8")
-    started = re.findall(r"(?:python|bash) ([\w./]+\.(?:py|sh))", text)
-    named = re.findall(r"(?<![\w/])((?:scripts|benchmarks|examples|recipes)/[\w/]+\.\w+)", text)
-    missing = [name for name in (*started, *named) if not (ROOT / name).exists()]
-    assert missing == []
+def test_scripts_in_documents_exist() -> None:
+    for document, text in TEXTS.items():
+        started = re.findall(r"(?:python|bash) ([\w./]+\.(?:py|sh))", text)
+        named = re.findall(r"(?<![\w/])((?:scripts|benchmarks|examples|recipes)/[\w/]+\.\w+)", text)
+        missing = [name for name in (*started, *named) if not (ROOT / name).exists()]
+        assert missing == [], document.name
 
 
 def test_every_configuration_key_says_what_it_means() -> None:

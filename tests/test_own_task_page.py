@@ -30,8 +30,8 @@ from typed_place import Knowing, ended, write_config
 
 PAGE = ROOT / "docs" / "own-task.md"
 ROWS = ROOT / "examples" / "own_task.jsonl"
-FEWER = (("--steps 60", "--steps 5"), ("step_60", "step_5"))
-"""Five steps are trained in the place of the page's sixty."""
+FEWER = (("--steps 60", "--steps 3"), ("step_60", "step_3"))
+"""Three steps are trained in the place of the page's sixty."""
 
 
 def fewer_steps(text: str) -> str:
@@ -127,7 +127,7 @@ def test_the_page_leads_from_rows_to_a_trained_evaluated_and_served_policy(
         missing = [line for line in PRINTED if not re.search(form_of(line), printed)]
         assert (missing, len(PRINTED) > 15) == ([], True)
         assert re.search(form_of("Training made no difference that is shown: "), printed)
-        assert (place / "checkpoints/qwen25-coder-0.5b/grpo_mixed/step_5").is_dir()
+        assert (place / "checkpoints/qwen25-coder-0.5b/grpo_mixed/step_3").is_dir()
         assert results_of("qwen25-coder-0.5b_untrained")["policy"] == "untrained"
         names = {part["dataset"] for part in results_of("qwen25-coder-0.5b")["datasets"]}
         assert names >= {"own_task_math", "own_task_qa", "own_task_code"}
@@ -141,7 +141,7 @@ def test_the_page_leads_from_rows_to_a_trained_evaluated_and_served_policy(
         assert reply.json()["choices"][0]["message"]["content"]
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 @pytest.mark.usefixtures("audited")
 def test_the_walk_times_every_verb_from_made_rows_to_a_served_answer(place: Path) -> None:
     rows = place / "rows.jsonl"

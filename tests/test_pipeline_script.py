@@ -37,11 +37,17 @@ def hear_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the real python said of the configuration, by what it was asked."""
+    return tmp_path_factory.mktemp("answers")
+
+
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
+def start(tmp_path: Path, answers: Path) -> Iterator[Start]:
     """Start a copy of the script whose python is a shell script that ends with ``body``.
 
-    What it asks of the configuration is answered by the real python.
+    What it asks of the configuration is answered by the real python, once for all tests.
     """
     (tmp_path / "scripts").mkdir()
     shutil.copy(SCRIPT, tmp_path / "scripts")
@@ -51,7 +57,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     def started(body: str, *options: str) -> subprocess.Popen[str]:
         python.write_text(
-            f'#!/bin/bash\nif [ "$1" = -c ]; then exec {shlex.quote(sys.executable)} "$@"; fi\n'
+            f'#!/bin/bash\nif [ "$1" = -c ]; then\nsaid={answers}/$(echo "$@" | cksum | tr " " _)\n'
+            f'[ -f $said ] || {shlex.quote(sys.executable)} "$@" > $said\nexec cat $said\nfi\n'
             f'case "$3" in data|judge|models) echo "$3 $4";; *) echo "$3";; esac >> {tmp_path}/verbs\necho "${{@:3}}" >> {tmp_path}/lines\n{body}\n'
         )
         python.chmod(0o755)
@@ -72,17 +79,20 @@ def start(tmp_path: Path) -> Iterator[Start]:
         script.wait()
 
 
-def test_the_verbs_run_in_order(start: Start, tmp_path: Path) -> None:
-    script = start("exit 0")
+def ended(script: subprocess.Popen[str], status: int = 0) -> str:
+    """All that it said, with the status that is wanted."""
     output, _ = script.communicate(timeout=60)
-    assert script.returncode == 0, output
+    assert script.returncode == status, output
+    return output
+
+
+def test_the_verbs_run_in_order(start: Start, tmp_path: Path) -> None:
+    ended(start("exit 0"))
     assert (tmp_path / "verbs").read_text().splitlines() == VERBS
 
 
 def test_a_verb_that_fails_ends_the_script_with_its_status(start: Start, tmp_path: Path) -> None:
-    script = start('if [ "$4" = process ]; then exit 2; fi')
-    output, _ = script.communicate(timeout=60)
-    assert script.returncode == 2, output
+    ended(start('if [ "$4" = process ]; then exit 2; fi'), 2)
     assert (tmp_path / "verbs").read_text().splitlines() == VERBS[:4]
 
 
@@ -95,9 +105,7 @@ def given_to(verb: str, folder: Path) -> list[str]:
 def test_a_judge_that_fails_its_audit_ends_the_script_before_anything_else(
     start: Start, tmp_path: Path
 ) -> None:
-    script = start('if [ "$4" = audit ]; then exit 3; fi', "--model", "qwen25-7b")
-    output, _ = script.communicate(timeout=60)
-    assert script.returncode == 3, output
+    ended(start('if [ "$4" = audit ]; then exit 3; fi', "--model", "qwen25-7b"), 3)
     assert (tmp_path / "verbs").read_text().splitlines() == ["judge audit"]
 
 
@@ -114,18 +122,14 @@ def test_a_judge_that_fails_its_audit_ends_the_script_before_anything_else(
 def test_a_sample_of_each_set_is_evaluated_unless_told_otherwise(
     start: Start, tmp_path: Path, options: tuple[str, ...], limit: list[str]
 ) -> None:
-    script = start("exit 0", *options)
-    output, _ = script.communicate(timeout=60)
-    assert script.returncode == 0, output
+    ended(start("exit 0", *options))
     before, after = given_to("evaluate", tmp_path)
     assert before == f"{after} --untrained"
     assert re.findall(r"--limit \S+", after) == limit
 
 
 def test_labeled_rows_reach_the_audit_alone(start: Start, tmp_path: Path) -> None:
-    script = start("exit 0", "--config", "embedded", "--labeled", "mine.jsonl")
-    output, _ = script.communicate(timeout=60)
-    assert script.returncode == 0, output
+    ended(start("exit 0", "--config", "embedded", "--labeled", "mine.jsonl"))
     (given,) = given_to("judge", tmp_path)
     assert given == "audit --config embedded --labeled mine.jsonl --if-needed"
     assert (tmp_path / "lines").read_text().count("mine.jsonl") == 1
@@ -134,9 +138,7 @@ def test_labeled_rows_reach_the_audit_alone(start: Start, tmp_path: Path) -> Non
 def test_a_warm_start_searches_first_and_its_policy_gets_the_short_prompt(
     start: Start, tmp_path: Path
 ) -> None:
-    script = start("exit 0", "--config", "embedded", "--seed", "3", "--warm-start", "40")
-    output, _ = script.communicate(timeout=60)
-    assert script.returncode == 0, output
+    output = ended(start("exit 0", "--config", "embedded", "--seed", "3", "--warm-start", "40"))
     assert (tmp_path / "verbs").read_text().splitlines() == [*VERBS[:5], "search", *VERBS[5:]]
     (search,) = given_to("search", tmp_path)
     assert search == "--config embedded --seed 3 --split train --rows 40"
@@ -152,9 +154,7 @@ def test_a_warm_start_searches_first_and_its_policy_gets_the_short_prompt(
 
 
 def test_nothing_is_audited_where_nothing_is_trained(start: Start, tmp_path: Path) -> None:
-    script = start("exit 0", "--config", "embedded", "--eval-only", "--skip-download")
-    output, _ = script.communicate(timeout=60)
-    assert script.returncode == 0, output
+    ended(start("exit 0", "--config", "embedded", "--eval-only", "--skip-download"))
     assert (tmp_path / "verbs").read_text().splitlines() == [
         "models pull",
         "data process",
@@ -175,9 +175,7 @@ def test_nothing_is_audited_where_nothing_is_trained(start: Start, tmp_path: Pat
 def test_wrong_options_are_one_line_before_any_verb(
     start: Start, tmp_path: Path, options: tuple[str, ...], said: str
 ) -> None:
-    script = start("exit 0", *options)
-    output, _ = script.communicate(timeout=60)
-    assert script.returncode == 2
+    output = ended(start("exit 0", *options), 2)
     (line,) = output.splitlines()
     assert line.startswith("error: ")
     assert said in line
@@ -197,8 +195,7 @@ for _ in $(seq 1200); do sleep 0.05; done"""
         assert script.poll() is None
         time.sleep(0.01)
     script.send_signal(number)
-    output, _ = script.communicate(timeout=60)
-    assert script.returncode == 77, output
+    ended(script, 77)
     assert (tmp_path / "got").read_text().strip() == name
     assert (tmp_path / "verbs").read_text().splitlines() == VERBS[:1]
 

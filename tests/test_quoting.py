@@ -133,6 +133,8 @@ NO_TEXTS = re.compile(r"hash|hexdigest|weights|prompts|sha256|^node|folder\.name
 
 def cut_in_messages(source: str) -> list[str]:
     """Parts of f-strings that show the beginning of a text: ``{text[:80]!r}``."""
+    if not re.search(r"\[:\s*\d", source):
+        return []
     strings = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.JoinedStr)]
     parts = [p.value for n in strings for p in n.values if isinstance(p, ast.FormattedValue)]
     return [

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from llm_as_judge.cli import app
 from llm_as_judge.config import known_model, load_config
 from llm_as_judge.serving.requests import RequestLimits, read_ask
 from restored import plugins_restored
-from typed_place import Knowing, ended, prepare
+from typed_place import BEFORE, Knowing, ended, prepare
 
 MENTIONED = {
     "./scripts/run_full_pipeline.sh",
@@ -185,8 +186,8 @@ def check_packages(words: list[str]) -> None:
             assert re.search(rf"^{extra} = \[", project, re.M), f"no extra {extra}"
 
 
-CHECKED = [
-    command
+CHECKED = {
+    command.text: command
     for document in DOCUMENTS
     for command in commands(document)
     if command.text not in MENTIONED
@@ -194,13 +195,12 @@ CHECKED = [
     and not SHELL.search(command.text)
     and " ... " not in command.text
     and "[" not in re.sub(r"=\S*|'[^']*'", "", command.text)  # a synopsis
-]
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.stem)
 def test_commands_are_right_up_to_what_they_start(
-    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(ROOT / "config", tmp_path / "config")
     shutil.copy(ROOT / "config" / "training.yaml", tmp_path / "my.yaml")
@@ -210,10 +210,18 @@ def test_commands_are_right_up_to_what_they_start(
     models.write_text(models.read_text("utf-8") + "\n" + entry, encoding="utf-8")
     monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
-    name = document.relative_to(ROOT).as_posix()
     with plugins_restored():  # a grader of a command would grade in the tests that follow
-        for command in (c for c in CHECKED if c.document == name):
-            check(command.text)
+        for command in CHECKED.values():
+            with named_where_it_fails(command):
+                check(command.text)
+
+
+@contextmanager
+def named_where_it_fails(command: Command) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise AssertionError(command) from error
 
 
 def test_every_command_is_run_or_listed() -> None:
@@ -273,6 +281,16 @@ def prepared(
         yield place
 
 
+@pytest.fixture
+def place(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, in which commands are typed."""
+    place = tmp_path / "place"
+    shutil.copytree(prepared, place, symlinks=True)
+    clean_environment(monkeypatch, place)
+    monkeypatch.chdir(place)
+    return place
+
+
 def clean_environment(patch: pytest.MonkeyPatch, place: Path) -> None:
     patch.setattr(plugins, "_loaded", {})  # those of a command are not those of other tests
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "QWEN_MODEL_PATH", "GPT_OSS_MODEL_PATH"):
@@ -285,7 +303,10 @@ def clean_environment(patch: pytest.MonkeyPatch, place: Path) -> None:
 
 
 def typed_once() -> dict[str, list[Command]]:
-    """Document -> what is typed of it: no command twice, unless it leaves what others want."""
+    """Document -> what is typed of it: no command twice, unless it leaves what others want.
+
+    What begins a document and :func:`prepare` has typed is there.
+    """
     found: dict[str, list[Command]] = {}
     seen: set[str] = set()
     for document in TYPED:
@@ -294,7 +315,11 @@ def typed_once() -> dict[str, list[Command]]:
         for command in commands(document):
             if reason_not_to_run(command.text):
                 continue
-            if command.text not in seen or LEAVES.match(command.text):
+            leaves = LEAVES.match(command.text)
+            changed = any(LEAVES.match(one.text) for one in found.get(command.document, ()))
+            if command.text in BEFORE and not changed:
+                continue
+            if leaves or command.text not in seen:
                 found.setdefault(command.document, []).append(command)
             seen.add(command.text)
     return found
@@ -305,26 +330,18 @@ ONCE = typed_once()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("document", ONCE)
-def test_commands_run_word_for_word(
-    document: str, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = tmp_path / "place"
-    shutil.copytree(prepared, place, symlinks=True)
-    clean_environment(monkeypatch, place)
-    monkeypatch.chdir(place)
+@pytest.mark.usefixtures("place")
+def test_commands_run_word_for_word(document: str) -> None:
     with plugins_restored():
         for command in ONCE[document]:
-            type_in(command)
+            with named_where_it_fails(command):
+                type_in(command)
 
 
 @pytest.mark.slow
 def test_a_policy_named_by_its_folder_or_hub_id_is_trained_evaluated_and_reported(
-    prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path,
 ) -> None:
-    place = tmp_path / "place"
-    shutil.copytree(prepared, place, symlinks=True)
-    clean_environment(monkeypatch, place)
-    monkeypatch.chdir(place)
     for name in ("./FOLDER", "FOLDER"):  # the second goes on with the first's checkpoints
         ended(["train", "--model", name, "--steps", "1"])
         ended(["evaluate", "--model", name, "--limit", "1"])

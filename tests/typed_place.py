@@ -26,17 +26,8 @@ from llm_as_judge.operators.rehearsal import rehearsed_reply
 from llm_as_judge.types import ChatRequest, Message
 
 _LINKED = (
-    *(
-        "scripts",
-        "examples",
-        "workflows",
-        "benchmarks",
-        "recipes",
-        "src",
-        "train.py",
-        "monitor_training.py",
-    ),
-    *("analyze_by_domain.py", "launch_vllm.sh", "requirements.txt"),
+    *("scripts", "examples", "workflows", "benchmarks", "recipes", "src", "train.py"),
+    *("monitor_training.py", "analyze_by_domain.py", "launch_vllm.sh", "requirements.txt"),
 )
 _SMALL: dict[str, Any] = {
     "policy": {"device": "cpu", "dtype": "float32", "lora_rank": 4, "lora_alpha": 8},
@@ -51,14 +42,27 @@ _SMALL: dict[str, Any] = {
     "judge": {"model": "none"},
     "training": {
         "steps": 2,
-        "problems_per_step": 4,
-        "samples_per_problem": 3,
+        "problems_per_step": 3,
+        "samples_per_problem": 2,
         "learning_rate": 1e-3,
         "save_every": 1,
     },
     "data": {"source": "DIR", "limit_per_set": 24, "val_fraction": 0.2},
     "evaluation": {"limit_per_set": 2},
 }
+BEFORE = (
+    "llm-as-judge data download",
+    "llm-as-judge data process",
+    "llm-as-judge train",
+    "llm-as-judge train --config embedded --steps 1",
+    "llm-as-judge evaluate",
+    "llm-as-judge evaluate --untrained",
+    "llm-as-judge evaluate --policy direct",
+    "llm-as-judge evaluate --policy cot",
+    "llm-as-judge evaluate --config embedded --policy direct",
+    "llm-as-judge evaluate --config embedded",
+)
+"""What is typed in the place before any document."""
 _ENDPOINTS = ("gpt-oss-120b", "NAME")
 _PROGRAM = 'answer = await answer_generate(input=problem)\nreturn answer["answer"]\n'
 _ROWS = tuple(
@@ -84,19 +88,8 @@ def prepare(place: Path, weights: Path, encoder: Path, audits: Path, url: str) -
     (place / "FOLDER").symlink_to(weights)
     (place / "results").mkdir()
     (place / "results" / "audit").symlink_to(audits)
-    for typed in (
-        "data download",
-        "data process",
-        "train",
-        "train --config embedded --steps 1",
-        "evaluate",
-        "evaluate --untrained",
-        "evaluate --policy direct",
-        "evaluate --policy cot",
-        "evaluate --config embedded --policy direct",
-        "evaluate --config embedded",
-    ):
-        ended(typed.split())
+    for typed in BEFORE:
+        ended(typed.split()[1:])
     (run,) = place.glob("logs/train_qwen25-7b_*/")
     for name in ("RUN", "train_MODEL_TIME", "train_NAME"):
         shutil.copytree(run, place / "logs" / name)

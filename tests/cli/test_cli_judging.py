@@ -16,7 +16,7 @@ from llm_as_judge.training.judge.rows import read_training_rows
 def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
     verb: Verbs, folder: Path, tiny_weights: Path
 ) -> None:
-    learned = rows(folder / "rows.jsonl", 0, 50)
+    learned = rows(folder / "rows.jsonl", 0, 25)
     train = (
         *("judge", "train", "--labeled", str(learned), "--out", "mine", "--limit", "40"),
         *("--rank", "2", "--device", "cpu", "--model", str(tiny_weights)),
@@ -34,7 +34,7 @@ def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
     assert code == 0, err
     assert "step 1/" not in err, "what was done is not done again"
 
-    others = rows(folder / "others.jsonl", 1000, 50)
+    others = rows(folder / "others.jsonl", 1000, 25)
     onward = (*train[:3], str(others), "--out", "next", "--limit", "40", "--start")
     shape = ("--device", "cpu", "--model", str(tiny_weights))
     code, _, err = verb(*onward, "mine", *shape)

@@ -65,19 +65,19 @@ def url() -> Iterator[str]:
 def test_an_endpoints_model_gets_thresholds_and_grades_by_them(
     verb: Verbs, folder: Path, url: str
 ) -> None:
-    labeled = rows(folder / "rows.jsonl", 0, 120)
-    calibrate = (
-        *("judge", "calibrate", "--judge", "theirs", "--labeled", str(labeled)),
-        *("--model", f"openai:judge-1@{url}", "--precision", "0.9"),
-    )
-    code, out, err = verb(*calibrate)
+    labeled = rows(folder / "rows.jsonl", 0, 60)
+    calibrate = ("judge", "calibrate", "--judge", "theirs", "--labeled", str(labeled))
+    model = ("--model", f"openai:judge-1@{url}", "--precision", "0.9")
+    code, out, err = verb(*calibrate, *model)
     assert code == 0, err
     assert "accepts from" in out
     made = read_judge_file(folder / "theirs")
     assert made.endpoint
     assert any(limits.accept is not None for limits in made.thresholds.values())
+    assert "name it with --model" in verb.refused(*calibrate)
+    assert "found none, wanted a model" in verb.refused(*calibrate, "--model", "none")
 
-    others = rows(folder / "others.jsonl", 500, 10)
+    others = rows(folder / "others.jsonl", 500, 6)
     grade = (
         *("grade", "--in", str(others), "--out", "verdicts.jsonl", "--set", "judge.kind=scoring"),
         *("--set", f"judge.model=openai:judge-1@{url}", "--set", "judge.options.adapter=theirs"),
@@ -89,13 +89,3 @@ def test_an_endpoints_model_gets_thresholds_and_grades_by_them(
     assert judged
     assert all(one["correct"] in (one["id"].endswith("True"), None) for one in judged)
     assert any(one["correct"] for one in judged)
-
-
-@pytest.mark.slow
-def test_an_endpoints_thresholds_need_its_name(verb: Verbs, folder: Path, url: str) -> None:
-    labeled = rows(folder / "rows.jsonl", 0, 60)
-    calibrate = ("judge", "calibrate", "--judge", "theirs", "--labeled", str(labeled))
-    code, _, err = verb(*calibrate, "--model", f"openai:judge-1@{url}", "--precision", "0.6")
-    assert code == 0, err
-    assert "name it with --model" in verb.refused(*calibrate)
-    assert "found none, wanted a model" in verb.refused(*calibrate, "--model", "none")

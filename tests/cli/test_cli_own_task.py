@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from documented import ROOT
 from endpoint_modes import sound
 from fault_endpoint import FaultEndpoint, in_a_thread
 from llm_as_judge.assembly.preflight import PROGRAM
+from llm_as_judge.cli import main
 from llm_as_judge.cli.own_file import HOSTED_TOKENS, OwnTask, own_file_text, unedited_task
 from llm_as_judge.config import Endpoint, load_config, load_endpoints
 from llm_as_judge.data.files import read_problems
@@ -262,10 +262,11 @@ def test_init_asks_the_endpoint_for_a_reply_of_the_model_and_warns_where_there_i
     assert FILE.exists(), "the server may be started with that model later"
 
 
-def test_a_dead_endpoint_is_the_last_line_and_names_file_and_key(verb: Verbs) -> None:
-    words = [sys.executable, "-m", "llm_as_judge", "init", rows(), "--executor", ADDRESS]
-    shown = subprocess.check_output(words, stderr=subprocess.STDOUT, text=True)
-    *_, next_, last = shown.splitlines()
+def test_a_dead_endpoint_is_the_last_line_and_names_file_and_key() -> None:
+    both = io.StringIO()  # as a terminal shows them
+    with redirect_stdout(both), redirect_stderr(both), pytest.raises(SystemExit, match="0"):
+        main(["init", rows(), "--executor", ADDRESS])
+    *_, next_, last = both.getvalue().splitlines()
     assert next_.startswith("  next   ")
     assert "correct base_url (its entry: llm-as-judge.yaml: endpoints.some/model:7b)" in last
     assert "run init again" in last

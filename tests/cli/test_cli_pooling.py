@@ -74,29 +74,7 @@ def test_a_pool_is_filled_once_and_replayed_into_a_bank(verb: Verbs, folder: Pat
 
 
 @pytest.mark.slow
-def test_what_the_pool_holds_is_asked_nowhere_else_by_evaluate_and_replay(
-    verb: Verbs, folder: Path
-) -> None:
-    write_problems(folder / "data" / "test" / "gsm8k_test.jsonl", TESTED)
-    sets = ("--set", "data.sets=[gsm8k]")
-    assert verb(*FILL, "--split", "test", *sets, "--all")[0] == 0
-    run = ("evaluate", *CONFIG, *sets, "--limit", "all", "--policy", "cot", "--draws", "3")
-    code, out, err = verb(*run, "--set", "calls.mode=cache", "--name", "cached", "--json")
-    assert code == 0, err
-    assert "nothing was asked now" in err
-    replay = ("--set", "calls.mode=replay", "--name", "replayed", "--json")
-    code, again, err = verb(*run, *replay)
-    assert code == 0, err
-    cached, replayed = (json.loads(text)["overall"]["accuracy"] for text in (out, again))
-    assert cached == replayed
-    beyond = (*run[:-1], "4")
-    line = verb.refused(*beyond, "--set", "calls.mode=replay", "--name", "beyond")
-    assert "a run begins at draw 3" in line
-    assert "draws 0 to 2" in line
-
-
-@pytest.mark.slow
-def test_what_each_executor_was_filled_with_is_found_by_a_program_that_names_it(
+def test_what_the_pool_holds_of_each_executor_is_asked_nowhere_else_by_evaluate_and_replay(
     verb: Verbs, folder: Path
 ) -> None:
     write_problems(folder / "data" / "test" / "gsm8k_test.jsonl", TESTED)
@@ -105,11 +83,20 @@ def test_what_each_executor_was_filled_with_is_found_by_a_program_that_names_it(
     code, _, err = verb(*FILL, *options, "--split", "test", "--all")
     assert code == 0, err
     assert "72 draws made" in err  # three ways of two executors, three draws on four problems
-    run = ("evaluate", *CONFIG, *options, "--policy", "small_first", "--name", "replayed")
-    code, _, err = verb(*run, "--set", "calls.mode=replay")
+    run = ("evaluate", *CONFIG, *options, "--draws", "3", "--policy")
+    code, out, err = verb(*run, "cot", "--set", "calls.mode=cache", "--name", "cached", "--json")
     assert code == 0, err
-    line = verb.refused(*run[:-1], "beyond", "--set", "calls.mode=replay", "--draws", "4")
-    assert "a run begins at draw 3" in line
+    assert "nothing was asked now" in err
+    replay = ("--set", "calls.mode=replay", "--name", "replayed", "--json")
+    for policy in ("small_first", "cot"):
+        code, again, err = verb(*run, policy, *replay)
+        assert code == 0, err
+    cached, replayed = (json.loads(text)["overall"]["accuracy"] for text in (out, again))
+    assert cached == replayed
+    for policy in ("small_first", "cot"):
+        line = verb.refused(*run, policy, *replay[:2], "--name", "beyond", "--draws", "4")
+        assert "a run begins at draw 3" in line
+        assert "draws 0 to 2" in line
 
 
 def test_what_cannot_be_filled_is_one_line(verb: Verbs, folder: Path) -> None:

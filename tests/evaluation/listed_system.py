@@ -67,7 +67,7 @@ def settings(place: Path, **more: Any) -> Config:
         "executor": {"model": "scripted"},
         "judge": {"model": "none"},
         "data": {"data_dir": place, "sets": ["gsm8k", "squad2"], "train_file": place / "none"},
-        "output": {"results": place / "results"},
+        "output": {"results": place / "results", "cache": place / "cache"},
         **more,
     }
     return Config.model_validate(tree)
@@ -80,7 +80,7 @@ def begun(
         return record
 
 
-async def evaluated(config: Config, system: Listed, name: str = "x") -> EvaluationRecord:
+async def evaluated(config: Config, system: EvaluatedSystem, name: str = "x") -> EvaluationRecord:
     with open_evaluation(config, system, name) as record:
         await run_evaluation(record, system)
     return record

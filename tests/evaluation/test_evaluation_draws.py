@@ -10,18 +10,16 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from evaluation_values import CALL, OK, RIGHT, WRONG, problem, rollout
+from evaluation_values import CALL, OK, RIGHT, WRONG, rollout
+from listed_system import ROWS, evaluated, rows_in, settings
 
 from llm_as_judge.config import Config
-from llm_as_judge.data.files import write_problems
-from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
 from llm_as_judge.evaluation.results import full_results_of, write_results
 from llm_as_judge.evaluation.system_results import read_systems
 from llm_as_judge.evaluation.systems import Keep, Opened, PolicySystem
 from llm_as_judge.statistics import bootstrap, share_interval
 from llm_as_judge.types import Execution, IsolationReport, Problem, Program, Rollout, Verdict
 
-ROWS = [problem(n) for n in range(6)]
 DRAWS = 3
 
 
@@ -58,23 +56,17 @@ class Drawing(PolicySystem):
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    write_problems(tmp_path / "test" / "gsm8k_test.jsonl", ROWS)
-    return tmp_path
+    return rows_in(tmp_path)
 
 
-async def results_file(place: Path, **workflow: Any) -> tuple[Path, Any]:
-    config = Config.model_validate(
-        {
-            "executor": {"model": "scripted", "temperature": 0.7},
-            "judge": {"model": "none"},
-            "data": {"data_dir": place, "sets": ["gsm8k"], "train_file": place / "none"},
-            "output": {"results": place / "results", "cache": place / "cache"},
-            "workflow": {"draws": DRAWS, **workflow},
-        }
+async def results_file(place: Path) -> tuple[Path, Any]:
+    config = settings(
+        place,
+        executor={"model": "scripted", "temperature": 0.7},
+        data={"data_dir": place, "sets": ["gsm8k"], "train_file": place / "none"},
+        workflow={"draws": DRAWS},
     )
-    system = Drawing("drawing", None)
-    with open_evaluation(config, system, "x") as record:
-        await run_evaluation(record, system)
+    record = await evaluated(config, Drawing("drawing", None))
     return write_results(record, place / "results" / "evaluation"), full_results_of(record)
 
 

@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import listed_system
 import pytest
 
 from llm_as_judge.assembly import Workbench, open_workbench, program_options
@@ -27,7 +28,7 @@ from llm_as_judge.evaluation.systems import FixedProgram, ProgramSystem
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.types import DOMAINS, ChatRequest, Problem
 
-SETS = {"gsm8k": 4, "math": 4, "squad2": 6, "hotpotqa": 4, "mbpp": 4}
+SETS = {"gsm8k": 2, "math": 2, "squad2": 4, "hotpotqa": 2, "mbpp": 2}
 pytestmark = [
     pytest.mark.slow,
     # The reader of upstream files leaves closing them to the garbage collector.
@@ -85,14 +86,8 @@ def problems(place: Path) -> list[Problem]:
 
 
 def settings(place: Path, sets: tuple[str, ...] = tuple(SETS)) -> Config:
-    return Config.model_validate(
-        {
-            "executor": {"model": "scripted"},
-            "judge": {"model": "none"},
-            "data": {"data_dir": place, "sets": sets, "train_file": place / "none"},
-            "output": {"results": place / "results", "cache": place / "cache"},
-        }
-    )
+    data = {"data_dir": place, "sets": sets, "train_file": place / "none"}
+    return listed_system.settings(place, data=data)
 
 
 async def evaluated(config: Config, system: Any, chat: ScriptedChat) -> EvaluationRecord:

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 import yaml
+from listed_system import evaluated
 
 from llm_as_judge.assembly import PromptRecord
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ModelError
-from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
+from llm_as_judge.evaluation.evaluate import open_evaluation
 from llm_as_judge.evaluation.records import EvaluationRecord
 from llm_as_judge.evaluation.results import results_of
 from llm_as_judge.evaluation.systems import PolicySystem
@@ -51,12 +52,6 @@ def settings(place: Path, **evaluation: Any) -> Config:
             "output": {"results": place / "results", "cache": place / "cache"},
         }
     )
-
-
-async def evaluated(config: Config, system: PolicySystem) -> EvaluationRecord:
-    with open_evaluation(config, system, "tiny") as record:
-        await run_evaluation(record, system)
-    return record
 
 
 @pytest.mark.slow

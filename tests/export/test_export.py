@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from checkpoints import logits, told_of, trained
 from transformers import AutoModelForCausalLM
 
 from llm_as_judge.accuracy import Accuracy
@@ -16,10 +17,7 @@ from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import DataError, ModelError, OutputError
 from llm_as_judge.export.card import model_card
 from llm_as_judge.export.programs import best_programs, write_programs
-from llm_as_judge.policy.adapter import AdapterSpec
-from llm_as_judge.policy.checkpoint import save_checkpoint
 from llm_as_judge.policy.merged import save_base, save_merged
-from llm_as_judge.policy.model import load_policy
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.statistics import wilson
 from llm_as_judge.types import (
@@ -115,43 +113,17 @@ def test_a_tampered_log_exports_no_program_that_the_check_refuses(tmp_path: Path
 
 
 # ------------------------------------------------------------------------------------------- model
-def checkpoint_of(policy: Any, root: Path, **state: Any) -> Path:
-    return save_checkpoint(
-        root,
-        7,
-        policy,
-        state={"step": 7, "base_model": "tiny", **state},
-        tensors={"x": torch.zeros(1)},
-        config=Config().model_dump(mode="json"),
-        keep=1,
-    )
-
-
-def trained_policy(weights: Path) -> Any:
-    """A policy whose adapter does something."""
-    policy = load_policy(weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for _, parameter in policy.adapter_parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.05)
-    return policy
-
-
 def test_the_merged_model_computes_what_base_and_adapter_compute(
     tiny_weights: Path, tmp_path: Path
 ) -> None:
-    policy = trained_policy(tiny_weights)
-    ids = torch.tensor([[3, 5, 8, 13, 21]])
-    with torch.no_grad():
-        wanted = policy.model(input_ids=ids).logits
-        with policy.model.disable_adapter():
-            base = policy.model(input_ids=ids).logits
+    policy = trained(tiny_weights)
+    wanted = logits(policy.model)
+    with policy.model.disable_adapter():
+        base = logits(policy.model)
     out = tmp_path / "new" / "merged"
     save_merged(policy, out, {"README.md": "card"})
     merged = AutoModelForCausalLM.from_pretrained(out, dtype=torch.float32)
-    with torch.no_grad():
-        found = merged(input_ids=ids).logits
-    assert torch.allclose(found, wanted, atol=1e-4)
+    assert torch.allclose(logits(merged), wanted, atol=1e-4)
     assert not torch.allclose(base, wanted, atol=1e-2)
     names = {path.name for path in out.iterdir()}
     assert {"model.safetensors", "config.json", "tokenizer.json", "README.md"} <= names
@@ -175,12 +147,9 @@ def test_base_weights_are_written_as_the_policy_is_loaded_from_them(
         save_base(tiny_weights, out)
 
 
-def test_the_card_says_what_the_model_is_and_what_is_not_known(
-    tiny_weights: Path, tmp_path: Path
-) -> None:
+def test_the_card_says_what_the_model_is_and_what_is_not_known(tmp_path: Path) -> None:
     forced = {"judge": "rules", "audit": "missing", "reason": "no audit", "from_step": 1}
-    checkpoint = checkpoint_of(trained_policy(tiny_weights), tmp_path, judges=[forced])
-    base, files = model_card(checkpoint, {})
+    base, files = model_card(told_of(tmp_path, judges=[forced]), {})
     card = files["README.md"]
     assert base == "tiny"
     assert "base_model" not in yaml.safe_load(card.split("---")[1])  # no hub has it
@@ -190,8 +159,8 @@ def test_the_card_says_what_the_model_is_and_what_is_not_known(
     assert yaml.safe_load(files["training_config.yaml"])["policy"]["lora_rank"] == 64
 
 
-def test_the_card_of_an_adapter_says_that_it_is_one(tiny_weights: Path, tmp_path: Path) -> None:
-    checkpoint = checkpoint_of(trained_policy(tiny_weights), tmp_path)
+def test_the_card_of_an_adapter_says_that_it_is_one(tmp_path: Path) -> None:
+    checkpoint = told_of(tmp_path)
     _, files = model_card(checkpoint, {}, merged=False)
     assert list(files) == ["README.md"]
     card = files["README.md"]
@@ -202,21 +171,19 @@ def test_the_card_of_an_adapter_says_that_it_is_one(tiny_weights: Path, tmp_path
     assert "(alpha 64) merged into its weights, after 7 GRPO steps" in merged
 
 
-def test_the_card_shows_results_with_intervals(tiny_weights: Path, tmp_path: Path) -> None:
-    checkpoint = checkpoint_of(trained_policy(tiny_weights), tmp_path)
+def test_the_card_shows_results_with_intervals(tmp_path: Path) -> None:
+    checkpoint = told_of(tmp_path)
     card = model_card(checkpoint, {"ours": results(0.5, 100.0)})[1]
     assert "| gsm8k | 50% [40%, 60%] |" in card["README.md"]
     figures = {**results(0.5, 100.0).overall, "accuracy_if_open_right": 1.0}
     nothing = ({"dataset": "math", "metrics": figures},)
-    card = model_card(tmp_path / "step_7", {"ours": results(0.5, 100.0, datasets=nothing)})[1]
+    card = model_card(checkpoint, {"ours": results(0.5, 100.0, datasets=nothing)})[1]
     assert "| math | 50% to 100% [40%, 60%] |" in card["README.md"]
     assert "**Warning**" not in card["README.md"]
 
 
 def test_the_card_names_the_base_models_place_and_license(tmp_path: Path) -> None:
-    (tmp_path / "state.json").write_text('{"step": 1, "base_model": "qwen25-7b"}')
-    (tmp_path / "config.yaml").write_text(Config().model_dump_json())  # JSON is YAML
-    card = model_card(tmp_path, {})[1]["README.md"]
+    card = model_card(told_of(tmp_path, "qwen25-7b", step=1), {})[1]["README.md"]
     head = yaml.safe_load(card.split("---")[1])
     assert head["base_model"] == "Qwen/Qwen2.5-7B-Instruct"
     assert head["license"] == "apache-2.0"

@@ -17,20 +17,19 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from checkpoints import checkpoint, logits, told_of, trained
 from safetensors.torch import load_file
 
 from llm_as_judge.assembly import PromptRecord
 from llm_as_judge.cli import main
-from llm_as_judge.config import Config, load_config
+from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError, ModelError, OutputError
 from llm_as_judge.evaluation.systems import check_base_model
 from llm_as_judge.export.adapter import export_adapter, push_token, without_paths
 from llm_as_judge.export.card import model_card
-from llm_as_judge.policy.adapter import AdapterSpec
-from llm_as_judge.policy.checkpoint import load_state, save_checkpoint
+from llm_as_judge.policy.checkpoint import load_state
 from llm_as_judge.policy.model import load_policy
 
-IDS = [[3, 5, 8, 13, 21]]
 LOAD = """
 import sys, torch
 from peft import AutoPeftModelForCausalLM
@@ -43,40 +42,6 @@ for number, folder in enumerate(sys.argv[2:]):
 save_file(found, sys.argv[1])
 assert "llm_as_judge" not in sys.modules
 """
-
-
-def trained(weights: Path, name: str | None = None) -> Any:
-    """A policy whose adapter does something."""
-    policy = load_policy(
-        weights, adapter=AdapterSpec(4, 8), name=name, device="cpu", dtype="float32"
-    )
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for _, parameter in policy.adapter_parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.05)
-    return policy
-
-
-def logits(policy: Any) -> torch.Tensor:
-    with torch.no_grad():
-        found: torch.Tensor = policy.model(input_ids=torch.tensor(IDS)).logits
-    return found
-
-
-def checkpoint(root: Path, policy: Any, base: str, **state: Any) -> Path:
-    config = Config().model_dump(mode="json")
-    config["policy"]["name"] = base
-    config["data"]["train_file"] = str(root / "rows.jsonl")
-    return save_checkpoint(
-        root,
-        7,
-        policy,
-        state={"step": 7, "base_model": base, "judges": [], "run_dir": "/home/me/run", **state},
-        tensors={"x": torch.zeros(1)},
-        config=config,
-        keep=1,
-        experience={"entries.jsonl": "{}\n"},
-    )
 
 
 def exported(folder: Path, out: Path) -> Path:
@@ -118,9 +83,9 @@ def test_peft_alone_loads_checkpoint_and_export_from_another_folder(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    wanted = logits(policy)
+    wanted = logits(policy.model)
     with policy.model.disable_adapter():
-        assert not torch.allclose(logits(policy), wanted, atol=1e-2)
+        assert not torch.allclose(logits(policy.model), wanted, atol=1e-2)
     found = load_file(tmp_path / "logits")
     assert len(found) == len(folders)
     # an export is rounded to half precision
@@ -152,7 +117,7 @@ def test_an_exported_adapter_is_the_checkpoints_without_what_only_training_needs
     tiny_weights: Path, tmp_path: Path
 ) -> None:
     policy = trained(tiny_weights, "tiny")
-    folder = checkpoint(tmp_path / "own", policy, "tiny")
+    folder = checkpoint(tmp_path / "own", policy)
     out = tmp_path / "others" / "adapter"
     export_adapter(folder, out, "card")
     assert {p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file()} == {
@@ -184,7 +149,7 @@ def test_an_exported_adapter_takes_half_the_room_and_keeps_what_half_precision_c
     _, parameter = next(iter(policy.adapter_parameters()))
     with torch.no_grad():
         parameter.view(-1)[0] = 1e6
-    folder = checkpoint(tmp_path / "own", policy, "tiny")
+    folder = checkpoint(tmp_path / "own", policy)
     out = exported(folder, tmp_path / "out")
     kept, half = (load_file(f / "adapter_model.safetensors") for f in (folder, out))
     odd = {one for one in half if half[one].dtype == torch.float32}
@@ -199,7 +164,7 @@ def test_an_exported_adapter_keeps_its_prompt_and_the_card_names_it(
     tiny_weights: Path, tmp_path: Path
 ) -> None:
     record = PromptRecord.of(load_config("embedded")).model_dump(mode="json")
-    saved = checkpoint(tmp_path / "own", trained(tiny_weights), "tiny", prompt=record)
+    saved = checkpoint(tmp_path / "own", trained(tiny_weights), prompt=record)
     out = exported(saved, tmp_path / "out")
     assert json.loads((out / "state.json").read_text())["prompt"] == record
     assert (
@@ -238,7 +203,6 @@ def test_an_exported_adapter_fits_its_base_wherever_that_lies(
     ids=["hub", "upstream files", "rows of its form are not the set", "an older checkpoint"],
 )
 def test_the_card_names_the_sets_that_were_trained_on(
-    tiny_weights: Path,
     tmp_path: Path,
     told: dict[str, str] | None,
     datasets: list[str] | None,
@@ -246,23 +210,20 @@ def test_the_card_names_the_sets_that_were_trained_on(
 ) -> None:
     own = {"problems": 40, "origin": "own", "where": ""}
     data = {"data": {"gsm8k": {"problems": 12, **told}, "invoices": own}} if told else {}
-    saved = checkpoint(tmp_path, trained(tiny_weights), "tiny", **data)
-    card = model_card(saved, {}, merged=False)[1]["README.md"]
+    card = model_card(told_of(tmp_path, **data), {}, merged=False)[1]["README.md"]
     assert yaml.safe_load(card.split("---")[1]).get("datasets") == datasets
     said = f"gsm8k (12 problems, {words}), invoices (40 problems, own rows) |" if told else words
     assert f"| data sets | {said}" in card
 
 
-def test_the_card_says_how_weights_that_are_gguf_alone_become_safetensors(
-    tiny_weights: Path, tmp_path: Path
-) -> None:
-    known = checkpoint(tmp_path / "a", trained(tiny_weights), "qwen25-coder-0.5b")
+def test_the_card_says_how_weights_that_are_gguf_alone_become_safetensors(tmp_path: Path) -> None:
+    known = told_of(tmp_path / "a", "qwen25-coder-0.5b")
     card = model_card(known, {}, merged=False)[1]["README.md"]
     assert yaml.safe_load(card.split("---")[1])["base_model"] == "Qwen/Qwen2.5-Coder-0.5B-Instruct"
     assert "export model qwen25-coder-0.5b --out qwen25-coder-0.5b-base" in card
     assert "vllm serve qwen25-coder-0.5b-base --enable-lora" in card
     (tmp_path / "mine.gguf").write_bytes(b"GGUF")
-    own = checkpoint(tmp_path / "b", trained(tiny_weights), str(tmp_path / "mine.gguf"))
+    own = told_of(tmp_path / "b", str(tmp_path / "mine.gguf"))
     card = model_card(own, {}, merged=False)[1]["README.md"]
     assert "base_model" not in yaml.safe_load(card.split("---")[1])
     assert "export model mine --out mine" in card
@@ -345,7 +306,7 @@ def test_push_uploads_the_adapter_and_its_card(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "a_write_token")
     monkeypatch.chdir(tmp_path)
-    saved = checkpoint(tmp_path / "own", trained(tiny_weights), "tiny")
+    saved = checkpoint(tmp_path / "own", trained(tiny_weights))
     assert export(str(saved), "--push", "acme/adapter") == 0
     assert [(r["organization"], r["name"]) for r in hub.repositories] == [("acme", "adapter")]
     assert hub.files == {
@@ -371,7 +332,7 @@ def test_push_without_network_token_or_name_is_one_line_before_anything_is_writt
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    saved = checkpoint(tmp_path / "own", trained(tiny_weights), "tiny")
+    saved = checkpoint(tmp_path / "own", trained(tiny_weights))
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)  # whatever this machine has
     with pytest.raises(ConfigError, match="no token; run: hf auth login"):
         push_token("acme/adapter")

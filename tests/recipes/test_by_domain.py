@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +16,6 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.statistics import wilson
 from llm_as_judge.types import Group, Program, Reward
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(folder: Path) -> Path:
@@ -78,21 +74,16 @@ def test_a_run_is_found_by_folder_file_or_log_name(tmp_path: Path) -> None:
         rows_by_domain(folder)
 
 
-def shown(*arguments: str, folder: Path) -> str:
-    """What the documented script prints on 80 columns."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "analyze_by_domain.py"), *arguments],
-        cwd=folder,
-        env={**os.environ, "COLUMNS": "80"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
+def test_the_tables_are_whole_on_80_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Callable[..., tuple[int, str, str]]
+) -> None:
+    def shown(*arguments: str) -> str:
+        """What the documented script prints."""
+        status, out, err = start("analyze_by_domain.py", *arguments)
+        assert status == 0, err
+        return out
 
-
-@pytest.mark.slow
-def test_the_tables_are_whole_on_80_columns(tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
     of = problem(0)
     names = ("AnswerGenerate", "SelfConsistencyEnsemble", "Programmer")
     one = rollout(of, program=Program("a", "a", names, hash="a"))
@@ -100,11 +91,10 @@ def test_the_tables_are_whole_on_80_columns(tmp_path: Path) -> None:
     log = RunLog(tmp_path / "logs" / "train_qwen25-coder-0.5b_20261121-102910")
     log.groups(110, [Group(each, (replace(one, problem_id=each.id),)) for each in many])
     (log.folder / "metrics.jsonl").touch()
-    out = shown(folder=tmp_path)
-    assert out == shown("logs/train_*.log", folder=tmp_path)
+    out = shown()
     assert max(map(len, out.splitlines())) <= 80
     for part in ("100 [100, 100]", "SelfConsistencyEnsemble 100%", "110-110"):
         assert part in out
     assert "…" not in out
-    assert "| 110-110 | math | 1000 | 100% |" in shown("--markdown", folder=tmp_path)
-    assert json.loads(shown("--json", folder=tmp_path))[0]["domain"] == "math"
+    assert "| 110-110 | math | 1000 | 100% |" in shown("logs/train_*.log", "--markdown")
+    assert json.loads(shown("--json"))[0]["domain"] == "math"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ from written_results import row, written
 
 from llm_as_judge.errors import DataError
 from training_seeds import rows
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def trained(folder: Path, seed: int, right: str, **more: Any) -> Path:
@@ -93,15 +90,16 @@ def test_a_domain_that_the_other_lacks_is_one_line(tmp_path: Path) -> None:
         rows(seeds, [fixed])
 
 
-def test_the_recipe_prints_a_table_and_one_line_for_what_can_be_mended(tmp_path: Path) -> None:
+def test_the_recipe_prints_a_table_and_one_line_for_what_can_be_mended(
+    tmp_path: Path, start: Callable[..., tuple[int, str, str]]
+) -> None:
     seeds = [str(trained(tmp_path, seed, "yyn")) for seed in (0, 1)]
     fixed = str(written(tmp_path, "fixed", [row(i, [False], 5) for i in range(3)]))
-    command = [sys.executable, str(ROOT / "recipes" / "training_seeds.py")]
     end = ["--against", fixed, "--markdown"]
-    done = subprocess.run([*command, *seeds, *end], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "| fixed | all | 3 | +66.7 [" in done.stdout
-    assert "| +66.7, +66.7 |" in done.stdout
-    alone = subprocess.run([*command, seeds[0], *end], capture_output=True, text=True, check=False)
-    assert (alone.returncode, alone.stderr.count("\n")) == (2, 1)
-    assert "1 evaluation given; wanted two or more" in alone.stderr
+    status, out, err = start("recipes/training_seeds.py", *seeds, *end)
+    assert status == 0, err
+    assert "| fixed | all | 3 | +66.7 [" in out
+    assert "| +66.7, +66.7 |" in out
+    status, _, err = start("recipes/training_seeds.py", seeds[0], *end)
+    assert (status, err.count("\n")) == (2, 1)
+    assert "1 evaluation given; wanted two or more" in err

@@ -4,37 +4,34 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from called_verbs import Verbs
 from held_out import OPTIONS, ROWS
+from written_results import row, written
 
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.evaluation.compare import p_text
 
 pytestmark = pytest.mark.usefixtures("held_out_rows")
+ROWS_OF_FIVE = [
+    *({**row(n, [False], 30), "cost": [20.0]} for n in range(3)),
+    *({**row(n, [False], 30, "hotpotqa"), "cost": [20.0]} for n in range(2)),
+]
 
 
-@pytest.mark.slow
 def test_compare_is_against_the_untrained_and_names_who_answered_fewer(
-    verb: Verbs, folder: Path
+    verb: Verbs, tmp_path: Path
 ) -> None:
-    names: list[str] = []
-    for policy, limit in (("cot", "1"), ("direct", "2"), ("direct", "2")):
-        name = f"model{len(names)}"
-        assert (
-            verb("evaluate", *OPTIONS, "--policy", policy, "--limit", limit, "--name", name)[0] == 0
-        )
-        names.append(name)
-    files = [str(folder / "results" / "evaluation" / f"{name}_results.json") for name in names]
-    (full,) = (folder / "results" / "evaluation" / "model2").glob("*/full.json")
-    full.write_text(json.dumps({**json.loads(full.read_text()), "policy": "untrained"}))
+    files = [
+        str(written(tmp_path, policy, ROWS_OF_FIVE[:count]))
+        for policy, count in (("cot", 1), ("direct", 5), ("untrained", 5))
+    ]
     code, out, _ = verb("compare", *files)
     assert code == 0
-    assert "Against model2" in out
-    assert "with fewer problems or more failures: model0." in " ".join(out.split())
+    assert "Against untrained" in out
+    assert "with fewer problems or more failures: cot." in " ".join(out.split())
 
 
 def test_compare_and_evaluate_give_one_accuracy_where_the_mix_is_a_set(
@@ -91,26 +88,22 @@ def test_a_direct_call_is_the_reference_and_so_few_problems_never_show_a_differe
     assert "not among the results (direct)" in said
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 5])
 def test_every_table_of_compare_fits_80_columns_names_its_rows_and_breaks_no_name(
-    verb: Verbs, monkeypatch: pytest.MonkeyPatch, count: int
+    verb: Verbs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     names = [
-        "qwen25-coder-0.5b_untrained",
-        "qwen25-coder-0.5b",
-        "cot",
-        "two_ways_else_third",
+        *("qwen25-coder-0.5b_untrained", "qwen25-coder-0.5b", "cot", "two_ways_else_third"),
         "x" * 30,
-    ]
-    files = evaluated(verb, *names[:count], policy="direct")
+    ][:count]
+    files = [str(written(tmp_path, name, ROWS_OF_FIVE)) for name in names]
     code, out, err = verb("compare", *files, "--by-domain")
     assert code == 0, err
     first, *others = out.splitlines()
     assert first.startswith("No difference is shown: ")
     assert max(map(len, others)) <= 80
-    for name in names[:count]:
+    for name in names:
         assert re.search(rf"(^|\s){re.escape(name)}\*?(\s|$)", out, re.MULTILINE)
     (accuracy, *against), rows = out.split("Against "), out.splitlines()
     assert len(against) == 3  # all, and each domain
@@ -122,47 +115,30 @@ def test_every_table_of_compare_fits_80_columns_names_its_rows_and_breaks_no_nam
     assert (sum(row.startswith("problems ") for row in rows) > 4) == (count > 3)
 
 
-def evaluated(verb: Verbs, *names: str, policy: str = "") -> list[str]:
-    """Their results files, the first of these the reference."""
-    for name in names:
-        code, _, err = verb("evaluate", *OPTIONS, "--policy", policy or name, "--name", name)
-        assert code == 0, err
-    return [f"results/evaluation/{name}_results.json" for name in names]
-
-
-@pytest.mark.slow
-def test_only_seeds_of_one_evaluation_are_averaged(verb: Verbs, direct: Path) -> None:
-    again = ("evaluate", *OPTIONS, "--policy", "direct")
-    assert verb(*again, "--seed", "1", "--name", "direct_s1")[0] == 0
-    other = ("--seed", "2", "--set", "executor.max_tokens=99", "--name", "short")
-    assert verb(*again, *other)[0] == 0
-    names = ("direct", "direct_s1", "short")
-    files = [str(direct.with_name(f"{name}_results.json")) for name in names]
-    code, out, _ = verb("compare", *files, "--json", "--against", "direct_s1")
+def test_only_seeds_of_one_evaluation_are_averaged(verb: Verbs, tmp_path: Path) -> None:
+    longer = {"executor": {"model": "e", "max_tokens": 99}}
+    files = [
+        str(written(tmp_path, name, ROWS_OF_FIVE, policy="direct", seed=seed, **more))
+        for name, seed, more in (
+            ("first", 0, {}),
+            ("second", 1, {}),
+            ("short", 2, {"config": longer}),
+        )
+    ]
+    code, out, _ = verb("compare", *files, "--json", "--against", "second")
     found = json.loads(out)
     assert code == 0
     assert [(c["files"], c["seeds"]) for c in found["systems"]] == [
-        (["direct", "direct_s1"], [0, 1]),
+        (["first", "second"], [0, 1]),
         (["short"], [2]),
     ]
     assert found["reference"] == found["systems"][0]["name"]
-    code, out, _ = verb("compare", *files)
-    said = "not the same conditions: executor.max_tokens 160 (direct), 99 (short)"
-    assert said in out.splitlines()[1]
-    assert said in verb("compare", *files, "--markdown")[1].splitlines()[1]
-    assert "not among the results (direct, direct_s1, short)" in verb.refused(
+    said = "not the same conditions: executor.max_tokens 256 (direct), 99 (short)"
+    for more in ((), ("--markdown",)):
+        assert said in verb("compare", *files, *more)[1].splitlines()[1]
+    assert "not among the results (direct, first, second, short)" in verb.refused(
         "compare", *files, "--against", "none"
     )
-
-
-def test_edited_rows_under_the_same_id_are_not_compared(
-    verb: Verbs, folder: Path, direct: Path
-) -> None:
-    edited = [replace(row, question=f"{row.question}!") for row in ROWS["gsm8k"]]
-    write_problems(folder / "data" / "test" / "gsm8k_test.jsonl", edited)
-    assert verb("evaluate", *OPTIONS, "--policy", "direct", "--name", "edited")[0] == 0
-    said = verb.refused("compare", str(direct), str(direct.with_name("edited_results.json")))
-    assert "is not the same problem in both" in said
 
 
 @pytest.mark.parametrize(("p", "shown"), [(1e-9, "< 0.001"), (0.001, "0.001"), (0.5, "0.500")])

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -192,21 +193,6 @@ def test_help_is_0_and_a_wrong_option_2(verb: Verbs) -> None:
 
 # ----------------------------------------------------------------------------------------- audit
 @pytest.mark.slow
-def test_audit_of_the_rules_passes_once_and_is_not_repeated(verb: Verbs, folder: Path) -> None:
-    audit = ("judge", "audit", "--rules-only", "--attack-numbers", "1")
-    code, out, err = verb(*audit, "--if-needed")
-    assert code == 0
-    assert re.search(r"^[\d,]+ answers to grade$", err, re.MULTILINE)
-    assert "audit passed, 6 of 6 bars held, 0 of " in out
-    assert len(out.splitlines()) == 2  # a step of a pipeline; the tables come without --if-needed
-    (report,) = (folder / "results" / "audit").iterdir()
-    written_at = report.stat().st_mtime_ns
-    code, out, _ = verb(*audit, "--if-needed")
-    assert (code, "passed before" in out) == (0, True)
-    assert report.stat().st_mtime_ns == written_at
-
-
-@pytest.mark.slow
 def test_an_audit_of_a_sample_says_that_it_gives_no_permission(verb: Verbs) -> None:
     _, out, _ = verb("judge", "audit", "--rules-only", "--attack-numbers", "1", "--sample", "0.01")
     assert "next    a sample gives no permission to train" in out  # of so few attacks alone
@@ -225,14 +211,15 @@ class Believing:
         return Verdict(True, self._stage, f"{self._stage}.right", "", score=1.0)
 
 
-async def failed_audit(stage: str, sample: float | None) -> list[str]:
-    report = await run_audit(Believing(stage), "f", "model", attack_numbers=1, sample=sample)
+async def failed_audit(stage: str) -> AuditReport:
+    report = await run_audit(Believing(stage), "f", "model", attack_numbers=1, sample=0.1)
     assert not report.passed
-    return what_now(report)
+    return report
 
 
 async def test_a_failed_audit_says_what_its_bars_mean_of_a_sample_too() -> None:
-    (sampled,), (whole,) = await failed_audit("llm", 0.1), await failed_audit("llm", None)
+    report = await failed_audit("llm")
+    (sampled,), (whole,) = what_now(report), what_now(replace(report, sample=None))
     assert "below a bar: precision, attacks accepted" in sampled
     assert "To train, the whole audit would have to pass" in sampled
     assert "Label more rows, or take another judge: docs/judge.md" in sampled
@@ -249,10 +236,9 @@ def test_labels_are_no_remedy_for_replies_that_cannot_be_read() -> None:
     assert "Label more" not in told
 
 
-@pytest.mark.slow
 async def test_a_failed_audit_says_which_wrong_answers_rules_accepted() -> None:
     """No other judge changes these."""
-    by_rules = (await failed_audit("qa", None))[-1]
+    by_rules = what_now(await failed_audit("qa"))[-1]
     found = re.search(
         r"rules accepted (\d+) of the (\d+) wrong answers .*\(qa.right (\d+)\)", by_rules
     )
@@ -262,7 +248,9 @@ async def test_a_failed_audit_says_which_wrong_answers_rules_accepted() -> None:
 
 
 @pytest.mark.slow
-def test_rows_of_ones_own_are_audited_beside_the_shipped_ones(verb: Verbs, folder: Path) -> None:
+def test_rules_are_audited_once_and_again_beside_rows_of_ones_own(
+    verb: Verbs, folder: Path
+) -> None:
     row = {"domain": "math", "question": "6*7?", "reference": "42", "source": "mine"}
     right = json.dumps({**row, "id": "1", "candidate": "42", "correct": True})
     wrong = json.dumps({**row, "id": "2", "candidate": "24", "correct": False})
@@ -270,20 +258,21 @@ def test_rows_of_ones_own_are_audited_beside_the_shipped_ones(verb: Verbs, folde
     audit = ("judge", "audit", "--rules-only", "--attack-numbers", "1", "--if-needed")
     sources = []
     for options in ((), ("--labeled", own)):  # the first report does not rest on these rows
-        code, out, _ = verb(*audit, *options)
-        assert code == 0, out
-        assert "passed before" not in out
+        code, out, err = verb(*audit, *options)
+        assert code == 0, err
+        assert re.search(r"^[\d,]+ answers to grade$", err, re.MULTILINE)
+        assert "audit passed, 6 of 6 bars held, 0 of " in out
+        assert len(out.splitlines()) == 2  # a step of a pipeline; no tables with --if-needed
         (report,) = (folder / "results" / "audit").iterdir()
         sources.append(set(json.loads(report.read_text())["sources"]))
+        written_at = report.stat().st_mtime_ns
+        code, out, _ = verb(*audit, *options)
+        assert (code, "passed before" in out) == (0, True)
+        assert report.stat().st_mtime_ns == written_at
     assert sources[1] - sources[0] == {"mine"}
     assert "shipped open questions" in sources[0]
-    assert "passed before" in verb(*audit, "--labeled", own)[1]
-    assert ":2: 'correct'" in verb.refused(
-        "judge",
-        "audit",
-        "--labeled",
-        written("bad.jsonl", f"{right}\n{wrong.replace('false', '0')}\n"),
-    )
+    bad = written("bad.jsonl", f"{right}\n{wrong.replace('false', '0')}\n")
+    assert ":2: 'correct'" in verb.refused("judge", "audit", "--labeled", bad)
 
 
 @pytest.mark.slow

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from checkpoints import logits, told_of, trained
 from transformers import AutoModelForCausalLM
 
+from adapter_checkpoints import logits, told_of, trained
 from llm_as_judge.accuracy import Accuracy
 from llm_as_judge.config import Config, load_config
 from llm_as_judge.errors import DataError, ModelError, OutputError

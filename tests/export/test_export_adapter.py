@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from checkpoints import checkpoint, logits, told_of, trained
 from safetensors.torch import load_file
 
+from adapter_checkpoints import checkpoint, logits, told_of, trained
 from llm_as_judge.assembly import PromptRecord
 from llm_as_judge.cli import main
 from llm_as_judge.config import load_config

@@ -206,7 +206,7 @@ async def test_a_worker_that_falls_silent_or_says_what_cannot_be_read_is_replace
         started.append(RoomWorker(opened) if started else Faulty(opened))
         return started[-1]
 
-    patience = {"silence_s": 0.05} if said is None else {}
+    patience: dict[str, Any] = {"silence_s": 0.05} if said is None else {}
     async with opened_pool(start, **patience) as pool:
         done = await pool.run(program("a"), SUM, ScriptedChat(echo), SETTINGS)
         assert (done.answer, pool.lost) == ("A", 1)

@@ -126,6 +126,7 @@ def test_evaluations_of_before_and_of_now_are_under_one_name_of_each_condition()
     earlier = read_results_file(FullResults, file)
     now = earlier.model_copy(update={"config": with_new_keys(earlier.config)})
     assert "max_ungraded_share" in earlier.config["judge"]
+    assert Config.model_validate(earlier.config).judge.max_ungraded_fraction == 0.5
     assert conditions_of(earlier) == conditions_of(now)
 
 
@@ -166,13 +167,3 @@ def test_a_manifest_and_an_audit_report_of_before_are_read(tmp_path: Path) -> No
         status = AuditStatus("f", "passed", "", str(report))
         assert measured_on(status, "abc")
         assert not measured_on(status, "other")
-
-
-def test_a_configuration_in_results_of_before_is_whole() -> None:
-    (file,) = (GRPO_ALONE / "trained").glob("*/full.json.gz")
-    assert (
-        Config.model_validate(
-            read_results_file(FullResults, file).config
-        ).judge.max_ungraded_fraction
-        == 0.5
-    )

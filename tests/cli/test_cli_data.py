@@ -136,12 +136,6 @@ def test_no_sets_are_told_of_with_what_to_do(verb: Verbs) -> None:
     assert "gsm8k" in verb.refused("data", "process", *TWO_SETS)  # nothing is downloaded
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_an_output_folder_without_write_permission_is_2(verb: Verbs, folder: Path) -> None:
-    (folder / "locked").mkdir(mode=0o500)
-    verb.refused("data", "download", "--offline", "--data-dir", "locked/data", *TWO_SETS)
-
-
 def test_a_file_in_place_of_the_output_folder_is_2(verb: Verbs) -> None:
     written("taken", "")
     verb.refused("data", "download", "--offline", "--data-dir", "taken/data", *TWO_SETS)

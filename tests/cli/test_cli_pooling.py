@@ -126,14 +126,3 @@ def test_search_headroom_and_training_read_what_the_pool_was_filled_with(
     assert after[:36] == cells
     ran = [(one["program"], one["problem"], one["draw"]) for one in map(json.loads, after)]
     assert len(set(ran)) == len(ran) > 36  # the other shipped programs; no run is made twice
-
-
-def test_a_budget_ends_a_filling_and_the_same_command_goes_on(verb: Verbs, folder: Path) -> None:
-    train_rows(folder, ROWS)
-    line = verb.refused(*FILL, "--set", "budget.calls=5")
-    assert "5 of 5 calls used" in line
-    code, _, err = verb(*FILL)
-    assert code == 0, err
-    with closing(Pool(folder / "logs" / "calls")) as pool:
-        assert len(pool) == 24
-    assert "asked now: requests 24" not in err

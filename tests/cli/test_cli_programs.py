@@ -137,29 +137,6 @@ def test_run_wants_the_problem_once_and_not_empty(verb: Verbs) -> None:
     assert "problem is empty" in verb.refused("run", name, "--problem", "  ")
 
 
-def test_an_executor_that_is_nowhere_is_2_with_the_known_ones(verb: Verbs) -> None:
-    name = written("p.py", CLEAN)
-    line = verb.refused("run", name, "--problem", "x", "--executor", "nosuch")
-    assert "no 'nosuch'" in line
-    assert "scripted" in line
-
-
-def test_an_endpoint_that_does_not_answer_is_one_line(verb: Verbs) -> None:
-    Path("config").mkdir()
-    written(
-        "config/aflow_llm.yaml",
-        "models: {dead: {base_url: 'http://127.0.0.1:9/v1', api_key: x, no_proxy: true}}\n",
-    )
-    name = written("p.py", CLEAN)
-    code, out, err = verb(
-        "run", name, "--problem", "x", "--executor", "dead", "--set", "executor.retries=0"
-    )
-    assert code in (1, 2)
-    assert "127.0.0.1:9" in out + err
-    assert "Traceback" not in out + err
-    assert sum(line.startswith("error: ") for line in err.splitlines()) == 1
-
-
 def solve_stages(out: str) -> dict[str, Any]:
     return {row["stage"]: row["value"] for row in map(json.loads, out.splitlines())}
 

@@ -178,19 +178,6 @@ def test_a_wrong_configuration_is_2_before_anything_starts(
     assert list(folder.iterdir()) == []
 
 
-def test_evaluate_without_its_files_is_2(verb: Verbs) -> None:
-    assert "no checkpoint" in verb.refused("evaluate", "--config", "smoke")
-    assert "gsm8k_test.jsonl" in verb.refused("evaluate", "--config", "smoke", "--untrained")
-
-
-def test_help_is_0_and_a_wrong_option_2(verb: Verbs) -> None:
-    code, out, _ = verb("--help")
-    assert code == 0
-    for name in ("check", "run", "solve", "train", "evaluate", "grade", "data", "models"):
-        assert name in out
-    assert verb("check", "--nosuch")[0] == 2
-
-
 # ----------------------------------------------------------------------------------------- audit
 @pytest.mark.slow
 def test_an_audit_of_a_sample_says_that_it_gives_no_permission(verb: Verbs) -> None:

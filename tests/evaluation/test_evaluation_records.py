@@ -194,40 +194,30 @@ async def test_a_name_that_is_a_path_is_refused(place: Path, name: str) -> None:
         begun(settings(place), Listed(), name)
 
 
-@pytest.mark.parametrize(
-    ("content", "found"),
-    [
+async def test_a_broken_plan_is_a_data_error_that_names_it_and_what_mends_it(place: Path) -> None:
+    file = (await evaluated(settings(place), Listed())).folder / "plan.json"
+    whole = file.read_bytes()
+    for content, found in (
         (b"", "not JSON: "),
         (b"[]", "Plan: found list, wanted an object"),
         (b"3", "Plan: found int, wanted an object"),
         (b"{}", "Plan: no field 'name'"),
         (b'{"name": 3}', "Plan: no field 'policy'"),
         (b"\xff", "codec can't decode"),
-    ],
-    ids=repr,
-)
-async def test_a_broken_plan_is_a_data_error_that_names_it_and_what_mends_it(
-    place: Path, content: bytes, found: str
-) -> None:
-    record = await evaluated(settings(place), Listed())
-    whole = (record.folder / "plan.json").read_bytes()
-    (record.folder / "plan.json").write_bytes(content)
-    with pytest.raises(DataError, match=r"plan\.json: not a plan of evaluate") as caught:
-        EvaluationRecord.read(record.folder)
-    assert found in str(caught.value)
-    assert "run its evaluate or grade again" in str(caught.value)
+    ):
+        file.write_bytes(content)
+        with pytest.raises(DataError, match=r"plan\.json: not a plan of evaluate") as caught:
+            EvaluationRecord.read(file.parent)
+        assert found in str(caught.value)
+        assert "run its evaluate or grade again" in str(caught.value)
     again = Listed()
     await evaluated(settings(place), again)  # as the message says
-    assert (again.ran, (record.folder / "plan.json").read_bytes()) == ([], whole)
-
-
-async def test_a_plan_with_a_setting_that_is_none_names_it(place: Path) -> None:
-    record = await evaluated(settings(place), Listed())
-    plan = json.loads((record.folder / "plan.json").read_text())
+    assert (again.ran, file.read_bytes()) == ([], whole)
+    plan = json.loads(whole)
     plan["config"]["judge"]["max_tokens"] = "many"
-    (record.folder / "plan.json").write_text(json.dumps(plan))
+    file.write_text(json.dumps(plan))
     with pytest.raises(DataError, match=r"config\.judge\.max_tokens: .*integer"):
-        EvaluationRecord.read(record.folder)
+        EvaluationRecord.read(file.parent)
 
 
 async def test_a_folder_without_a_plan_or_with_foreign_rows_is_refused(place: Path) -> None:

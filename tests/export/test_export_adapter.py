@@ -209,7 +209,9 @@ def test_the_card_names_the_sets_that_were_trained_on(
     words: str,
 ) -> None:
     own = {"problems": 40, "origin": "own", "where": ""}
-    data = {"data": {"gsm8k": {"problems": 12, **told}, "invoices": own}} if told else {}
+    data: dict[str, Any] = (
+        {"data": {"gsm8k": {"problems": 12, **told}, "invoices": own}} if told else {}
+    )
     card = model_card(told_of(tmp_path, **data), {}, merged=False)[1]["README.md"]
     assert yaml.safe_load(card.split("---")[1]).get("datasets") == datasets
     said = f"gsm8k (12 problems, {words}), invoices (40 problems, own rows) |" if told else words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FaultEndpoint]:
+    async with FaultEndpoint(0.0) as one:
+        yield one
+
+
 def endpoint(**keys: Any) -> None:
     Path("config/aflow_llm.yaml").write_text(yaml.safe_dump({"models": {"served": keys}}))
 
@@ -59,24 +72,25 @@ async def opened(stack: AsyncExitStack, settings: Config) -> Any:
 
 
 # ------------------------------------------------------------------------------------- endpoints
-async def test_rates_thoughts_and_price_of_an_endpoint_reach_its_client() -> None:
-    async with FaultEndpoint(0.0) as one, AsyncExitStack() as stack:
-        endpoint(
-            base_url=one.url,
-            requests_per_minute=6000,
-            tokens_per_minute=1e6,
-            thinking_tokens=500,
-            reasoning_effort="low",
-            **PRICES,
-        )
-        chat = await opened(
-            stack, config(executor={"concurrency": 7, "timeout_s": 9, "draws_at_once": 1})
-        )
-        assert isinstance(chat, OpenAIChat)
-        assert (chat.limits.requests_per_minute, chat.limits.tokens_per_minute) == (6000, 1e6)
-        assert (chat.limits.thinking_tokens, chat.limits.reasoning_effort) == (500, "low")
-        assert (chat.limits.concurrency, chat.limits.timeout_s) == (7, 9)
-        assert chat.price == Price(2.0, 8.0)
+async def test_rates_thoughts_and_price_of_an_endpoint_reach_its_client(
+    server: FaultEndpoint, stack: AsyncExitStack
+) -> None:
+    endpoint(
+        base_url=server.url,
+        requests_per_minute=6000,
+        tokens_per_minute=1e6,
+        thinking_tokens=500,
+        reasoning_effort="low",
+        **PRICES,
+    )
+    chat = await opened(
+        stack, config(executor={"concurrency": 7, "timeout_s": 9, "draws_at_once": 1})
+    )
+    assert isinstance(chat, OpenAIChat)
+    assert (chat.limits.requests_per_minute, chat.limits.tokens_per_minute) == (6000, 1e6)
+    assert (chat.limits.thinking_tokens, chat.limits.reasoning_effort) == (500, "low")
+    assert (chat.limits.concurrency, chat.limits.timeout_s) == (7, 9)
+    assert chat.price == Price(2.0, 8.0)
 
 
 @pytest.mark.parametrize(
@@ -108,24 +122,24 @@ def test_the_executors_seed_is_its_own_or_that_of_the_training(
     assert settings.seed == wanted
 
 
-@pytest.mark.parametrize(("wanted", "gathers"), [(None, True), (1, False)])
 async def test_draws_are_gathered_unless_the_configuration_says_one_a_request(
-    wanted: int | None, gathers: bool
+    server: FaultEndpoint, stack: AsyncExitStack
 ) -> None:
-    async with FaultEndpoint(0.0) as server, AsyncExitStack() as stack:
-        endpoint(base_url=server.url)
-        chat = await opened(stack, config(executor={"draws_at_once": wanted}))
-        assert isinstance(chat, GatheredDraws if gathers else OpenAIChat)
+    endpoint(base_url=server.url)
+    assert isinstance(await opened(stack, config()), GatheredDraws)
 
 
-async def test_draws_that_the_endpoint_cannot_give_at_once_are_one_line() -> None:
-    async with FaultEndpoint(0.0) as server, AsyncExitStack() as stack:
-        endpoint(base_url=server.url)
+async def test_draws_that_an_executor_cannot_give_at_once_are_one_line_that_names_it(
+    server: FaultEndpoint, stack: AsyncExitStack
+) -> None:
+    two_endpoints(server.url, server.url)
+    chats = ChatModels(several({"model": "little"}, executor={"draws_at_once": 4}), stack)
+    for name, role in (("served", "executor"), ("little", "executor small")):
         with pytest.raises(
-            ModelError, match=r"draws_at_once: 4, but executor served gives one"
+            ModelError, match=rf"draws_at_once: 4, but {role} {name} gives one"
         ) as e:
-            await opened(stack, config(executor={"draws_at_once": 4}))
-    assert "\n" not in str(e.value)
+            await chats.open(name, role)
+        assert "\n" not in str(e.value)
 
 
 @pytest.mark.slow
@@ -159,11 +173,10 @@ def test_an_embedded_server_never_has_more_requests_than_slots(
     assert (limits.concurrency, limits.timeout_s, limits.retries) == (at_once, 7, 1)
 
 
-async def test_a_name_that_is_nowhere_lists_what_there_is() -> None:
+async def test_a_name_that_is_nowhere_lists_what_there_is(stack: AsyncExitStack) -> None:
     endpoint(base_url="http://localhost:1/v1")
-    async with AsyncExitStack() as stack:
-        with pytest.raises(ConfigError, match=r"executor\.model: no 'gone' \(known: served, qwen"):
-            await opened(stack, config(executor={"model": "gone"}))
+    with pytest.raises(ConfigError, match=r"executor\.model: no 'gone' \(known: served, qwen"):
+        await opened(stack, config(executor={"model": "gone"}))
 
 
 # ----------------------------------------------------------------------------- several executors
@@ -212,87 +225,35 @@ def test_the_price_is_said_or_that_of_the_dollars_or_it_is_one_line() -> None:
     assert "\n" not in str(told.value)
 
 
-async def test_scripted_executors_are_models_of_their_own() -> None:
+async def test_scripted_executors_are_models_of_their_own(stack: AsyncExitStack) -> None:
     small = {"model": "scripted", "price": 0.5}
-    async with AsyncExitStack() as stack:
-        settings = several(small, small, executor={"model": "scripted"})
-        executor = await ChatModels(settings, stack).open_executors()
-        replies = [
-            (await executor.chat(replace(ASK, executor=e))).text for e in ("", "small", "tiny")
-        ]
+    settings = several(small, small, executor={"model": "scripted"})
+    executor = await ChatModels(settings, stack).open_executors()
+    replies = [(await executor.chat(replace(ASK, executor=e))).text for e in ("", "small", "tiny")]
     assert len(set(replies)) == 3
 
 
 @pytest.mark.parametrize(
     ("small", "said"),
     [
-        (
-            {"model": "gone", "price": 1},
-            r"executors\.small\.model: no 'gone' \(known: little, served",
-        ),
-        (
-            {"model": "qwen25-7b", "price": 1},
-            r"executors\.small\.model: 'qwen25-7b' is safetensors",
-        ),
-        (
-            {"model": "served", "price": 1},
-            r"executors\.small\.model: 'served' is executor\.model alr",
-        ),
-        ({"model": "scripted"}, r"executors\.small\.price: not set, and not known"),
+        ({"model": "gone", "price": 1}, r"model: no 'gone' \(known: little, served"),
+        ({"model": "qwen25-7b", "price": 1}, "model: 'qwen25-7b' is safetensors"),
+        ({"model": "served", "price": 1}, r"model: 'served' is executor\.model alr"),
+        ({"model": "scripted"}, "price: not set, and not known"),
     ],
     ids=["unknown", "not served", "the default one", "no price"],
 )
 async def test_an_executor_that_cannot_be_asked_is_one_line(
-    small: dict[str, Any], said: str
+    small: dict[str, Any], said: str, server: FaultEndpoint, stack: AsyncExitStack
 ) -> None:
-    two_endpoints("http://localhost:1/v1", "http://localhost:2/v1")
-    async with FaultEndpoint(0.0) as server, AsyncExitStack() as stack:
-        two_endpoints(server.url, server.url)
-        for check in (
-            lambda: ChatModels(several(small), stack).open_executors(),
-            lambda: asyncio.to_thread(require_known_models, several(small)),
-        ):
-            with pytest.raises(ConfigError, match=said) as told:
-                await check()
-            assert "\n" not in str(told.value)
-
-
-async def test_draws_that_a_further_executor_cannot_give_at_once_name_it() -> None:
-    async with FaultEndpoint(0.0) as server, AsyncExitStack() as stack:
-        two_endpoints(server.url, server.url)
-        chats = ChatModels(several({"model": "little"}, executor={"draws_at_once": 4}), stack)
-        with pytest.raises(
-            ModelError, match=r"draws_at_once: 4, but executor small little gives one"
-        ):
-            await chats.open("little", "executor small")
-
-
-@pytest.mark.parametrize(
-    ("key", "said"),
-    [
-        (
-            "executors.small={model: scripted, price: -1}",
-            r"executors\.small\.price: found -1; .*greater",
-        ),
-        (
-            "executors.small={model: scripted, price: 0}",
-            r"executors\.small\.price: found 0; .*greater",
-        ),
-        ("executors.small={price: 1}", r"executors\.small: no key .model. .*; wanted"),
-        ("executors.default={model: scripted}", r"executors\.default: this is what programs call"),
-        ("executors={'a b': {model: scripted}}", r"executors\.a b: wanted a name of letters"),
-        (
-            'executors.small={model: scripted, strength: "a\\nb"}',
-            r"strength: .*one line of plain text",
-        ),
-        ("executors.small={model: scripted, size: 1}", r"unknown key 'executors\.small\.size'"),
-    ],
-    ids=["negative", "zero", "no model", "default", "no name", "two lines", "unknown key"],
-)
-def test_a_mistaken_executor_in_the_configuration_is_one_line(key: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said) as told:
-        load_config(overrides=[key])
-    assert "\n" not in str(told.value)
+    two_endpoints(server.url, server.url)
+    for check in (
+        lambda: ChatModels(several(small), stack).open_executors(),
+        lambda: asyncio.to_thread(require_known_models, several(small)),
+    ):
+        with pytest.raises(ConfigError, match=rf"executors\.small\.{said}") as told:
+            await check()
+        assert "\n" not in str(told.value)
 
 
 def test_an_estimate_takes_the_dearest_executor_or_what_was_measured() -> None:
@@ -309,23 +270,25 @@ def test_an_estimate_takes_the_dearest_executor_or_what_was_measured() -> None:
 
 
 # --------------------------------------------------------------------------------------- budgets
-async def test_a_budget_in_dollars_without_a_price_is_said_before_the_run() -> None:
+async def test_a_budget_in_dollars_without_a_price_is_said_before_the_run(
+    stack: AsyncExitStack,
+) -> None:
     endpoint(base_url="http://localhost:1/v1")
-    async with AsyncExitStack() as stack:
-        where = r"budget\.usd: the price of executor 'served'.* in \S*aflow_llm\.yaml: models\.served, or"
-        with pytest.raises(ConfigError, match=where):
-            await opened(stack, config(budget={"usd": 1.0}))
+    where = r"budget\.usd: the price of executor 'served'.* \S*aflow_llm\.yaml: models\.served, or"
+    with pytest.raises(ConfigError, match=where):
+        await opened(stack, config(budget={"usd": 1.0}))
 
 
-async def test_a_call_beyond_the_budget_is_not_sent() -> None:
-    async with FaultEndpoint(0.0) as server, AsyncExitStack() as stack:
-        endpoint(base_url=server.url, **PRICES)
-        chat = await opened(stack, config(budget={"calls": 2}))
-        for _ in range(2):
-            await chat.chat(ASK)
-        with pytest.raises(BudgetError, match="2 of 2 calls used"):
-            await chat.chat(ASK)
-        assert sum(server.met.values()) == 2
+async def test_a_call_beyond_the_budget_is_not_sent(
+    server: FaultEndpoint, stack: AsyncExitStack
+) -> None:
+    endpoint(base_url=server.url, **PRICES)
+    chat = await opened(stack, config(budget={"calls": 2}))
+    for _ in range(2):
+        await chat.chat(ASK)
+    with pytest.raises(BudgetError, match="2 of 2 calls used"):
+        await chat.chat(ASK)
+    assert sum(server.met.values()) == 2
 
 
 # ----------------------------------------------------------------------------- cache, record, replay
@@ -345,41 +308,44 @@ async def test_what_was_recorded_is_replayed_when_the_server_is_gone(folder: Pat
             await chat.chat(ChatRequest((Message("user", "something else"),), 16))
 
 
-async def test_a_replay_of_nothing_says_what_to_do(folder: Path) -> None:
-    async with AsyncExitStack() as stack:
-        with pytest.raises(ModelError, match=r"no recorded calls in .*empty; record a run first"):
-            await opened(stack, config(calls={"mode": "replay", "folder": folder / "empty"}))
+@pytest.mark.parametrize(
+    ("mode", "place", "said"),
+    [
+        ("replay", "empty", r"no recorded calls in .*empty; record a run first"),
+        ("record", "calls", "holds a pool that runs share; name another folder"),
+        ("cache", "prog.py", "is a file; name a folder"),
+    ],
+)
+async def test_a_folder_that_does_not_fit_the_mode_is_told_and_left_alone(
+    folder: Path, stack: AsyncExitStack, mode: str, place: str, said: str
+) -> None:
+    Pool(folder / "calls")
+    (folder / "prog.py").write_text("x = 1\n")
+    with pytest.raises((ConfigError, ModelError), match=said):
+        await opened(stack, config(calls={"mode": mode, "folder": folder / place}))
+    assert [path.name for path in folder.glob("prog*")] == ["prog.py"]
 
 
 async def test_a_replay_reads_a_pool_or_else_a_recording(folder: Path) -> None:
-    request = ChatRequest((Message("user", "2+2?"),), 16)
-    asked, key = {"model": "scripted", "request": request}, request_digest("scripted", request)
+    asked, key = {"model": "scripted", "request": ASK}, request_digest("scripted", ASK)
     kept = Pool(folder / "pool")
-    kept.put(key, asked, Outcome(ChatReply("4", "stop", Usage())))
+    kept.put(key, asked, Outcome(HELLO))
     (folder / "recording").mkdir()
     kept.export(folder / "recording" / "calls.jsonl")
     for name in ("pool", "recording", "recording/calls.jsonl"):
         async with AsyncExitStack() as stack:
             calls = {"mode": "replay", "folder": folder / name}
             chat = await ChatModels(config(calls=calls), stack).open("scripted", "executor")
-            assert (await chat.chat(request)).text == "4"
+            assert (await chat.chat(ASK)).text == HELLO.text
 
 
-async def test_a_run_is_not_recorded_into_a_pool_that_runs_share(folder: Path) -> None:
-    Pool(folder / "calls")
-    async with AsyncExitStack() as stack:
-        with pytest.raises(ConfigError, match="holds a pool that runs share; name another folder"):
-            ChatModels(config(calls={"mode": "record", "folder": folder / "calls"}), stack)
-
-
-async def test_a_pool_of_other_weights_is_not_opened(folder: Path) -> None:
+async def test_a_pool_of_other_weights_is_not_opened(folder: Path, stack: AsyncExitStack) -> None:
     pool = Pool(folder / "calls")
     pool.of("scripted", {"weights": "other", "prompts": "", "seed": "0"})
-    pool.put("0" * 64, {"model": "scripted"}, Outcome(ChatReply("4", "stop", Usage())))
-    async with AsyncExitStack() as stack:
-        chats = ChatModels(config(calls={"mode": "cache", "folder": folder / "calls"}), stack)
-        with pytest.raises(ConfigError, match="of weights other, and now they are scripted"):
-            await chats.open("scripted", "executor")
+    pool.put("0" * 64, {"model": "scripted"}, Outcome(HELLO))
+    chats = ChatModels(config(calls={"mode": "cache", "folder": folder / "calls"}), stack)
+    with pytest.raises(ConfigError, match="of weights other, and now they are scripted"):
+        await chats.open("scripted", "executor")
 
 
 # -------------------------------------------------------------------------------------- estimates
@@ -405,16 +371,8 @@ def test_an_estimate_from_the_configuration_is_worked_by_hand() -> None:
     assert "budget.usd" in found.exceeds(Budget(usd=0.02), Totals(priced_usd=0.01))
 
 
-async def test_a_file_in_the_place_of_the_folder_of_calls_is_left_alone(folder: Path) -> None:
-    (folder / "prog.py").write_text("x = 1\n")
-    async with AsyncExitStack() as stack:
-        with pytest.raises(ConfigError, match="is a file; name a folder"):
-            ChatModels(config(calls={"mode": "cache", "folder": folder / "prog.py"}), stack)
-    assert [path.name for path in folder.glob("prog*")] == ["prog.py"]
-
-
 async def test_a_pool_that_has_every_reply_starts_no_server(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, stack: AsyncExitStack
 ) -> None:
     settings = load_config("embedded", overrides=["calls.mode=cache"])
     name, started = settings.executor.model, list[str]()
@@ -427,10 +385,9 @@ async def test_a_pool_that_has_every_reply_starts_no_server(
         raise ModelError("no weights")
 
     monkeypatch.setattr("llm_as_judge.assembly.chat_models.start_embedded", no_server)
-    async with AsyncExitStack() as stack:
-        chat = await opened(stack, settings)
-        assert (await chat.chat(ASK)).text == HELLO.text
-        assert started == []
-        with pytest.raises(ModelError, match="no weights"):  # what it lacks starts one
-            await chat.chat(replace(ASK, draw=1))
-        assert started == [name]
+    chat = await opened(stack, settings)
+    assert (await chat.chat(ASK)).text == HELLO.text
+    assert started == []
+    with pytest.raises(ModelError, match="no weights"):  # what it lacks starts one
+        await chat.chat(replace(ASK, draw=1))
+    assert started == [name]

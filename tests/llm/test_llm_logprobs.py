@@ -92,30 +92,16 @@ def test_an_entropy_that_cannot_be_is_none(likeliest: tuple[Any, ...]) -> None:
     assert found == ReplyLogProbs(2, -0.5, None)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [None, "-0.5", True, 0.5, float("nan"), float("-inf"), float("inf"), -1e300, 10**400, [], {}],
-    ids=str,
-)
-def test_one_entry_that_is_no_log_probability_leaves_none(value: Any) -> None:
-    assert of_tokens(choice(token(-0.5), token(value))) is None
+NO_NUMBERS: list[Any] = [None, "-0.5", True, 0.5, -1e300, 10**400, [], {}]
+NO_NUMBERS += map(float, ("nan", "-inf", "inf"))
+NO_CHOICES: list[Any] = [None, [], "x", 3, {}, {"logprobs": 1}, {"logprobs": {"content": {}}}]
+NO_CHOICES += [{"logprobs": {"content": [1]}}]
 
 
 @pytest.mark.parametrize(
-    "broken",
-    [
-        None,
-        [],
-        "x",
-        3,
-        {},
-        {"logprobs": 1},
-        {"logprobs": {"content": {}}},
-        {"logprobs": {"content": [1]}},
-    ],
-    ids=str,
+    "broken", [*(choice(token(-0.5), token(value)) for value in NO_NUMBERS), *NO_CHOICES], ids=str
 )
-def test_a_choice_of_another_shape_has_none(broken: Any) -> None:
+def test_what_is_no_log_probability_of_every_token_leaves_none(broken: Any) -> None:
     assert of_tokens(broken) is None
 
 

@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pool_values import ask, put, text_of
 
@@ -78,6 +78,7 @@ async def test_a_draw_is_the_same_reply_whoever_asks_for_it(tmp_path: Path) -> N
     assert texts == ["one", "one", "two", "two", "two", "three"]
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=60))
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     folder = tmp_path_factory.mktemp("recording")
@@ -104,6 +105,7 @@ def test_a_half_written_and_a_damaged_line_cost_only_themselves(
     assert [outcome is not None for outcome in found] == [False, True, False]
     assert text_of(found[1]) == f"reply 0 to {texts[sorted(texts)[1]]}"
     assert reopened.damaged == 2
+    assert f"{lines}: damaged at byte 0, not taken in" in caplog.text
     assert "its digest does not fit" in caplog.text
 
 

@@ -49,14 +49,3 @@ async def test_a_call_that_was_not_recorded_ends_the_replay_with_one_line(calls:
     other = Problem("own/train/9", "gsm8k", "math", "Never asked before.", ("1",))
     with pytest.raises(ModelError, match=r"replay: qwen25-coder-0\.5b was not asked this"):
         await written_run(config(calls, "replay"), [[other]])
-
-
-async def test_a_damaged_line_is_told_and_the_others_are_used(
-    calls: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = calls / "embedded.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"{broken\n" + b"".join(lines))
-    groups, _ = await written_run(config(calls, "replay"), STEPS[:1])
-    assert len(groups) == 2
-    assert f"{path}: damaged at byte 0, not taken in" in caplog.text

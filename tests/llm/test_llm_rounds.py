@@ -27,51 +27,41 @@ def pool_of(folder: Path, draws: Sequence[int], most: int | None) -> Pool:
     return pool
 
 
-@pytest.mark.parametrize(
-    ("held", "draw", "offset", "seen"),
-    [
-        pytest.param(range(4), 0, 0, 0, id="first"),
-        pytest.param(range(4), 0, 3, 3, id="next"),
-        pytest.param(range(4), 1, 3, 0, id="round"),
-        pytest.param(range(4), 3, 3, 2, id="round_last"),
-        pytest.param(range(4), 4, 3, 4, id="more_than_drawn"),
-        pytest.param(range(2), 0, 3, 1, id="ended_early"),
-        pytest.param(range(4), 0, 4, 4, id="begins_beyond"),
-        pytest.param(range(4), 1, 4, 5, id="beyond_next"),
-        pytest.param([2], 0, 3, 2, id="second_try"),
-        pytest.param([2], 1, 3, 0, id="second_try_left_out"),
-        pytest.param([2], 3, 1, 3, id="second_try_beyond"),
-        pytest.param([], 2, 1, 3, id="none"),
-    ],
-)
-def test_a_pool_that_asks_is_read_round_before_anything_else_is_asked(
-    tmp_path: Path, held: Sequence[int], draw: int, offset: int, seen: int
-) -> None:
-    rounds = Rounds(pool_of(tmp_path, held, 4), closed=False)
-    assert rounds("m", ask("a", draw, seed=5), offset) == ask("a", seen, seed=5)
+ASKS = {
+    "first": (range(4), 0, 0, 0),
+    "next": (range(4), 0, 3, 3),
+    "round": (range(4), 1, 3, 0),
+    "round_last": (range(4), 3, 3, 2),
+    "more_than_drawn": (range(4), 4, 3, 4),
+    "ended_early": (range(2), 0, 3, 1),
+    "begins_beyond": (range(4), 0, 4, 4),
+    "beyond_next": (range(4), 1, 4, 5),
+    "second_try": ([2], 0, 3, 2),
+    "second_try_left_out": ([2], 1, 3, 0),
+    "second_try_beyond": ([2], 3, 1, 3),
+    "none": ([], 2, 1, 3),
+}
+REPLAYED = {
+    "next": (range(3), 0, 1, 1),
+    "round": (range(3), 2, 1, 0),
+    "round_far": (range(3), 1, 2, 0),
+    "round_last": (range(3), 2, 2, 1),
+    "not_held": (range(3), 3, 1, 4),
+    "filled_beyond": (range(3), 0, 3, 0),
+    "second_try": ([1, 3], 0, 1, 1),
+    "second_try_later": ([1, 3], 0, 3, 3),
+    "second_try_of_another_run": ([1, 3], 0, 2, 1),
+    "second_try_again": ([1, 3], 1, 1, 2),
+    "after_a_gap": ([0, 3], 0, 3, 0),
+}
+"""Draws that are held, draw, offset -> the draw that is seen: of a pool that asks, and of a replay."""
 
 
-@pytest.mark.parametrize(
-    ("held", "draw", "offset", "seen"),
-    [
-        pytest.param(range(3), 0, 1, 1, id="next"),
-        pytest.param(range(3), 2, 1, 0, id="round"),
-        pytest.param(range(3), 1, 2, 0, id="round_far"),
-        pytest.param(range(3), 2, 2, 1, id="round_last"),
-        pytest.param(range(3), 3, 1, 4, id="not_held"),
-        pytest.param(range(3), 0, 3, 0, id="filled_beyond"),
-        pytest.param([1, 3], 0, 1, 1, id="second_try"),
-        pytest.param([1, 3], 0, 3, 3, id="second_try_later"),
-        pytest.param([1, 3], 0, 2, 1, id="second_try_of_another_run"),
-        pytest.param([1, 3], 1, 1, 2, id="second_try_again"),
-        pytest.param([0, 3], 0, 3, 0, id="after_a_gap"),
-    ],
-)
-def test_a_replay_goes_round_all_that_is_held(
-    tmp_path: Path, held: Sequence[int], draw: int, offset: int, seen: int
-) -> None:
-    rounds = Rounds(pool_of(tmp_path, held, 4), closed=True)
-    assert rounds("m", ask("a", draw, seed=5), offset) == ask("a", seen, seed=5)
+@pytest.mark.parametrize("closed", [False, True], ids=["asks", "replays"])
+def test_a_pool_is_read_round_before_anything_else_is_asked(tmp_path: Path, closed: bool) -> None:
+    for name, (held, draw, offset, seen) in (REPLAYED if closed else ASKS).items():
+        rounds = Rounds(pool_of(tmp_path / name, held, 4), closed=closed)
+        assert rounds("m", ask("a", draw, seed=5), offset) == ask("a", seen, seed=5), name
 
 
 def test_a_pool_that_nobody_filled_gives_the_next_draws(tmp_path: Path) -> None:

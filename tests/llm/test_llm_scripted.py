@@ -6,15 +6,12 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_endpoint import ask
 
 from llm_as_judge.errors import EndpointError
 from llm_as_judge.llm.ledger import Price
 from llm_as_judge.llm.scripted import ScriptedChat, counted_usage, well_formed_reply
-from llm_as_judge.types import ChatRequest, Message, Usage
-
-
-def ask(text: str, **changes: object) -> ChatRequest:
-    return ChatRequest((Message("user", text),), max_tokens=64, **changes)  # type: ignore[arg-type]
+from llm_as_judge.types import Usage
 
 
 async def test_replies_come_from_a_function_a_mapping_or_in_turn() -> None:

@@ -3,16 +3,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from scripted_endpoint import ask
 
 from llm_as_judge.errors import EndpointError
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.llm.shared import OffsetDraws, SharedDraws, request_digest
 from llm_as_judge.types import ChatRequest, Message
-
-
-def ask(text: str = "2+2?", draw: int = 0) -> ChatRequest:
-    return ChatRequest((Message("user", text),), max_tokens=16, draw=draw)
 
 
 async def test_equal_requests_share_one_reply_and_later_ones_say_so() -> None:

@@ -10,7 +10,15 @@ from operator_fakes import CODE, MATH, FakeSandbox, called, service
 from llm_as_judge.llm.scripted import Answers, ScriptedChat
 from llm_as_judge.operators import ExecutionContext, OperatorService, OperatorSettings, registry
 from llm_as_judge.sandbox import open_sandbox
-from llm_as_judge.types import ChatRequest, Json, OperatorCall, Problem, SandboxResult, TestReport
+from llm_as_judge.types import (
+    ChatRequest,
+    Json,
+    OperatorCall,
+    Problem,
+    RunLimits,
+    SandboxResult,
+    TestReport,
+)
 
 SOLVE = "```python\ndef solve():\n    return 18\n```"
 
@@ -274,7 +282,7 @@ async def test_programmer_and_test_work_in_a_real_sandbox() -> None:
     loops = "```python\ndef solve():\n    while True: pass\n```"
     leaves = "```python\nimport sys\ndef add(a, b):\n    sys.exit(0)\n```"
     replies = {"This program failed": SOLVE, "solve()": loops, "fails its test": leaves}
-    settings = OperatorSettings()
+    settings = OperatorSettings(code_limits=RunLimits(wall_s=3.0, cpu_s=1.0))
     try:
         context = ExecutionContext(ScriptedChat(replies), sandbox, CODE, settings)
         serve = OperatorService(registry(), context)

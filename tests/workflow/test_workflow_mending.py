@@ -8,14 +8,15 @@ import pytest
 from workflow_texts import CODE, body, run
 
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.operators import load_enhancements
-from llm_as_judge.types import Execution, Problem, Sandbox
+from llm_as_judge.operators import OperatorSettings, load_enhancements
+from llm_as_judge.types import Execution, Problem, RunLimits, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 TEST = CODE.visible_tests[0]
 PROGRAM = body(
     "code = await until_mended(problem, entry_point, 4)\nreturn code['solution']", "code"
 )
+SETTINGS = OperatorSettings(code_limits=RunLimits(wall_s=3.0, cpu_s=1.0))
 RIGHT = "def add(a, b):\n    return a + b"
 
 
@@ -25,7 +26,7 @@ async def tried(
     """What came of replies with these sources, one after the other, and all prompts."""
     left = list(sources)
     chat = ScriptedChat(lambda _: f"```python\n{left.pop(0)}\n```")
-    execution = await run(PROGRAM, sandbox, chat, problem)
+    execution = await run(PROGRAM, sandbox, chat, problem, settings=SETTINGS)
     return execution, [request.messages[0].content for request in chat.requests]
 
 

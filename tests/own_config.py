@@ -14,6 +14,14 @@ def with_only_model(folder: Path, weights: Path) -> Path:
     """``folder/config``: the shipped one, its only model ``tiny`` at ``weights``."""
     config = folder / "config"
     shutil.copytree(shipped_dir(), config)
-    entry = {"format": "safetensors", "sources": [{"path": str(weights)}]}
-    (config / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
+    only_models(config, tiny=weights)
     return config
+
+
+def only_models(config: Path, **weights: Path) -> None:
+    """These are the only models of a folder of configuration, by name."""
+    models = {
+        name: {"format": "safetensors", "sources": [{"path": str(path)}]}
+        for name, path in weights.items()
+    }
+    (config / "models.yaml").write_text(yaml.safe_dump({"models": models}))

@@ -18,6 +18,10 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
+from llm_as_judge.policy.adapter import AdapterSpec
+from llm_as_judge.policy.model import Policy, load_policy
+
+SMALL = AdapterSpec(4, 8)
 VOCABULARY = 97
 SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,
@@ -46,6 +50,30 @@ def tiny(
         if "lora_B" in name:
             torch.nn.init.normal_(parameter, std=0.2)
     return model.eval()
+
+
+def tiny_policy(
+    weights: Path, adapter: AdapterSpec | Path = SMALL, *, moved: float = 0, **how: Any
+) -> Policy:
+    """The policy in ``weights``, in single precision on this processor.
+
+    Args:
+        moved: deviation of the adapter's part B, which begins at zero and changes nothing.
+        how: other options of :func:`load_policy`.
+    """
+    options: dict[str, Any] = {"device": "cpu", "dtype": "float32", "seed": 1, **how}
+    policy = load_policy(weights, adapter=adapter, **options)
+    if moved:
+        move(policy, moved)
+    return policy
+
+
+def move(policy: Policy, scale: float) -> None:
+    """Part B of the adapter drawn anew."""
+    with torch.no_grad():
+        for name, parameter in policy.adapter_parameters():
+            if "lora_B" in name:
+                parameter.normal_(std=scale)
 
 
 def naive_logprobs(base: Any, prompt: list[int], completion: list[int], t: float) -> torch.Tensor:

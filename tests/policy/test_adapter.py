@@ -16,23 +16,14 @@ from test_checkpoint import Planted
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.policy.adapter import CONFIG, WEIGHTS, AdapterSpec, read_spec
-from llm_as_judge.policy.model import Policy, load_policy
+from tiny_models import tiny_policy
 
 SPEC = AdapterSpec(4, 8, ("q_proj", "v_proj"))
 
 
-def load(weights: Path, adapter: AdapterSpec | Path) -> Policy:
-    return load_policy(weights, adapter=adapter, device="cpu", dtype="float32", seed=1)
-
-
 @pytest.fixture
 def folder(tmp_path: Path, tiny_weights: Path) -> Path:
-    policy = load(tiny_weights, SPEC)
-    torch.manual_seed(5)
-    with torch.no_grad():
-        for _, parameter in policy.adapter_parameters():
-            parameter.normal_()
-    policy.save_adapter(tmp_path / "adapter")
+    tiny_policy(tiny_weights, SPEC, moved=1).save_adapter(tmp_path / "adapter")
     return tmp_path / "adapter"
 
 
@@ -48,7 +39,7 @@ def test_its_modules_are_written_in_one_order(folder: Path) -> None:
 def test_an_adapter_that_peft_wrote_is_read_whole(folder: Path, tiny_weights: Path) -> None:
     configured(folder, lora_dropout=0.1, base_model_name_or_path="elsewhere", later_key=None)
     assert read_spec(folder) == SPEC
-    found = load(tiny_weights, folder).adapter_state()
+    found = tiny_policy(tiny_weights, folder).adapter_state()
     saved = load_file(folder / WEIGHTS)
     assert {name.replace(".default", "") for name in found} == set(saved)
     assert all(torch.equal(found[n], saved[n.replace(".default", "")]) for n in found)
@@ -79,7 +70,7 @@ def test_what_is_not_plain_lora_is_one_line(
 ) -> None:
     configured(folder, **changes)
     with pytest.raises(ModelError) as raised:
-        load(tiny_weights, folder)
+        tiny_policy(tiny_weights, folder)
     assert str(folder) in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -88,7 +79,7 @@ def test_what_is_not_plain_lora_is_one_line(
 def test_a_broken_configuration_is_one_line(folder: Path, tiny_weights: Path, text: str) -> None:
     (folder / CONFIG).write_text(text)
     with pytest.raises(ModelError, match=r"adapter_config\.json: "):
-        load(tiny_weights, folder)
+        tiny_policy(tiny_weights, folder)
 
 
 def test_a_weight_too_few_too_many_or_of_other_size_is_refused(
@@ -103,7 +94,7 @@ def test_a_weight_too_few_too_many_or_of_other_size_is_refused(
     ):
         save_file(weights, folder / WEIGHTS)
         with pytest.raises(ModelError, match="does not fit the base model: " + said):
-            load(tiny_weights, folder)
+            tiny_policy(tiny_weights, folder)
 
 
 def test_a_pickle_is_not_taken_where_there_is_no_safetensors(
@@ -112,7 +103,7 @@ def test_a_pickle_is_not_taken_where_there_is_no_safetensors(
     (folder / WEIGHTS).unlink()
     (folder / "adapter_model.bin").write_bytes(pickle.dumps(Planted(tmp_path / "marker")))
     with pytest.raises(ModelError, match="cannot be read as safetensors"):
-        load(tiny_weights, folder)
+        tiny_policy(tiny_weights, folder)
     assert not (tmp_path / "marker").exists()
 
 
@@ -123,7 +114,7 @@ def test_no_module_is_imported_that_a_configuration_names(
     monkeypatch.syspath_prepend(tmp_path)
     configured(folder, megatron_config={"a": 1}, megatron_core="planted_module")
     with pytest.raises(ModelError, match="megatron_co"):
-        load(tiny_weights, folder)
+        tiny_policy(tiny_weights, folder)
     assert "planted_module" not in sys.modules
 
 
@@ -131,7 +122,7 @@ def test_a_folder_of_a_hub_name_asks_nobody(tmp_path: Path, tiny_weights: Path) 
     (tmp_path / "owner").mkdir()
     shutil.copytree(tmp_path / "owner", tmp_path / "owner" / "adapter")
     with pytest.raises(ModelError, match=r"no adapter_config\.json; wanted a checkpoint folder"):
-        load(tiny_weights, tmp_path / "owner" / "adapter")
+        tiny_policy(tiny_weights, tmp_path / "owner" / "adapter")
 
 
 @pytest.mark.parametrize(
@@ -141,21 +132,18 @@ def test_a_folder_of_a_hub_name_asks_nobody(tmp_path: Path, tiny_weights: Path) 
 def test_weights_that_are_no_causal_language_model_are_one_line(
     tmp_path: Path, tiny_weights: Path, kind: str, said: str
 ) -> None:
-    place = shutil.copytree(tiny_weights, tmp_path / "other")
+    place = Path(shutil.copytree(tiny_weights, tmp_path / "other"))
     data = json.loads((place / "config.json").read_text())
     (place / "config.json").write_text(json.dumps({**data, "model_type": kind}))
     with pytest.raises(ModelError, match=said) as raised:
-        load(place, SPEC)
+        tiny_policy(place)
     assert "wanted a causal language model" in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "small.gguf"])
-def test_weights_that_are_cut_off_are_one_line(
-    tmp_path: Path, tiny_weights: Path, name: str
-) -> None:
-    place = shutil.copytree(tiny_weights, tmp_path / "other")
-    (place / name).write_bytes(b"cut off")
+def test_weights_that_are_cut_off_are_one_line(tmp_path: Path, tiny_weights: Path) -> None:
+    """Of GGUF: ``test_unpacking.py``."""
+    place = Path(shutil.copytree(tiny_weights, tmp_path / "other"))
+    (place / "model.safetensors").write_bytes(b"cut off")
     with pytest.raises(ModelError, match="cannot be loaded as a policy: "):
-        load(place / name if name.endswith("gguf") else place, SPEC)
-    assert not list(tmp_path.glob("other/small-safetensors*"))
+        tiny_policy(place)

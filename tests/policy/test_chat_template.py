@@ -12,17 +12,16 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from llm_as_judge.errors import ModelError
-from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.chat_template import REPLY_PREFIX, prompt_ids, require_chat_template
-from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.vllm import ServerLimits, open_vllm
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 from llm_as_judge.types import Message, Sampling
 from running_app import running
 from streams import prompts, sync_weights
-from tiny_models import naive_logprobs
+from tiny_models import naive_logprobs, tiny_policy
 from vllm_server import ScriptedVllm
 
 THINKING = (
@@ -58,9 +57,7 @@ def thinking_weights(tiny_weights: Path, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(scope="module")
 def policy(thinking_weights: Path) -> Policy:
-    return load_policy(
-        thinking_weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32", seed=1
-    )
+    return tiny_policy(thinking_weights)
 
 
 def tagged(tokenizer: Any) -> Any:

@@ -14,7 +14,6 @@ import yaml
 from safetensors import SafetensorError
 
 from llm_as_judge.errors import ModelError, OutputError
-from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.checkpoint import (
     LATEST,
     MANIFEST,
@@ -24,15 +23,15 @@ from llm_as_judge.policy.checkpoint import (
     newest_first,
     save_checkpoint,
 )
-from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.model import Policy
+from tiny_models import tiny_policy
 
-SPEC = AdapterSpec(4, 8)
 TENSORS = {"moment": torch.arange(6.0).reshape(2, 3)}
 
 
 @pytest.fixture(scope="module")
 def policy(tiny_weights: Path) -> Policy:
-    return load_policy(tiny_weights, adapter=SPEC, device="cpu", dtype="float32", seed=1)
+    return tiny_policy(tiny_weights)
 
 
 def save(root: Path, step: int, policy: Policy, keep: int = 3, **given: Any) -> Path:
@@ -57,16 +56,10 @@ def test_what_is_saved_is_read_back(tmp_path: Path, policy: Policy) -> None:
     assert suffixes <= {".json", ".safetensors", ".yaml", ".md"}  # no pickle
 
 
-def test_the_adapter_comes_back_bit_for_bit(
-    tmp_path: Path, tiny_weights: Path, policy: Policy
-) -> None:
-    trained = load_policy(tiny_weights, adapter=SPEC, device="cpu", dtype="float32", seed=2)
-    torch.manual_seed(5)
-    with torch.no_grad():
-        for _, parameter in trained.adapter_parameters():
-            parameter.normal_()
+def test_the_adapter_comes_back_bit_for_bit(tmp_path: Path, tiny_weights: Path) -> None:
+    trained = tiny_policy(tiny_weights, moved=1, seed=2)
     folder = save(tmp_path, 1, trained)
-    loaded = load_policy(tiny_weights, adapter=folder, device="cpu", dtype="float32", seed=3)
+    loaded = tiny_policy(tiny_weights, folder, seed=3)
     wanted, found = trained.adapter_state(), loaded.adapter_state()
     assert wanted.keys() == found.keys()
     assert all(torch.equal(wanted[name], found[name]) for name in wanted)

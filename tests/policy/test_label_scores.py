@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from llm_as_judge.judge.scoring import ORDERS, ROOT, label_prompt
-from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import packed_attention
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.policy.label_scores import (
@@ -16,8 +15,9 @@ from llm_as_judge.policy.label_scores import (
     label_log_odds,
     pack_labels,
 )
-from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.model import Policy
 from llm_as_judge.types import Problem
+from tiny_models import tiny_policy
 
 LAKE = Problem("q/1", "open", "qa", "Which lake?", ("Lake Ostra",))
 HILL = Problem("q/2", "open", "qa", "Which hill?", ("Beacon Hill", "the Beacon"))
@@ -26,14 +26,7 @@ PAIRS = [(LAKE, "Ostra"), (HILL, "It is the Beacon."), (LAKE, "Lake Venn"), (LAK
 
 @pytest.fixture(scope="module")
 def policy(tiny_weights: Path) -> Policy:
-    made = load_policy(
-        tiny_weights, adapter=AdapterSpec(rank=2, alpha=4), device="cpu", dtype="float32"
-    )
-    with torch.no_grad():  # a fresh adapter changes nothing
-        for name, parameter in made.adapter_parameters():
-            if "lora_B" in name:
-                parameter.normal_(std=0.05)
-    return made
+    return tiny_policy(tiny_weights, moved=0.05)
 
 
 def alone(policy: Policy, tokens: LabelTokens, prompt: TokenizedPrompt) -> float:
@@ -93,9 +86,7 @@ def test_an_answer_cannot_write_a_line_of_the_prompt() -> None:
 
 
 def test_the_first_layers_alone_are_a_model_of_their_own(tiny_weights: Path) -> None:
-    made = load_policy(
-        tiny_weights, adapter=AdapterSpec(rank=2, alpha=4), device="cpu", dtype="float32", layers=1
-    )
+    made = tiny_policy(tiny_weights, layers=1)
     assert len(made.base.model.layers) == made.base.config.num_hidden_layers == 1
     assert len(LabelScorer(made).log_odds(PAIRS)) == len(PAIRS)
 

@@ -7,22 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.decode import decoding_batch
-from llm_as_judge.policy.model import Policy, load_policy, packed_weights
+from llm_as_judge.policy.model import Policy, packed_weights
+from tiny_models import tiny_policy
 
 PROMPTS = [[5, 6, 7, 8], [5, 6, 9]]
 
 
 @pytest.fixture
 def half(tiny_weights: Path) -> Policy:
-    policy = load_policy(
-        tiny_weights, adapter=AdapterSpec(4, 4), device="cpu", dtype="bfloat16", seed=1
-    )
-    with torch.no_grad():
-        for _, parameter in policy.adapter_parameters():
-            parameter.normal_(std=0.3)
-    return policy
+    return tiny_policy(tiny_weights, moved=0.3, dtype="bfloat16")
 
 
 @torch.inference_mode()
@@ -53,7 +47,7 @@ def test_packed_weights_are_left_also_when_the_work_inside_fails(half: Policy) -
 
 
 def test_float32_weights_are_not_packed(tiny_weights: Path) -> None:
-    policy = load_policy(tiny_weights, adapter=AdapterSpec(4, 4), device="cpu", dtype="float32")
+    policy = tiny_policy(tiny_weights)
     before = replaced(policy)
     with packed_weights(policy.model):
         assert replaced(policy) == before

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import torch
 
-from llm_as_judge.policy.adapter import AdapterSpec
-from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.thread import PolicyThread
+from tiny_models import tiny_policy
 
 
 @pytest.fixture(scope="module")
 def policy(tiny_weights: Path) -> Policy:
-    return load_policy(tiny_weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
+    return tiny_policy(tiny_weights)
 
 
 @pytest.fixture

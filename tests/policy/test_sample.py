@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import common_prefix
 from llm_as_judge.policy.chat_template import REPLY_PREFIX
-from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.slotted_prompts import SlottedPrompts
 from llm_as_judge.types import Completion, Message, Sampling
 from streams import prompts
+from tiny_models import tiny_policy
 
 PROMPTS = [
     [Message("system", "Write programs."), Message("user", "Problem: 1 + 1?")],
@@ -25,14 +25,7 @@ PROMPTS = [
 
 @pytest.fixture(scope="module")
 def policy(tiny_weights: Path) -> Policy:
-    policy = load_policy(
-        tiny_weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32", seed=1
-    )
-    with torch.no_grad():
-        for name, parameter in policy.adapter_parameters():
-            if "lora_B" in name:
-                parameter.normal_(std=0.05)
-    return policy
+    return tiny_policy(tiny_weights, moved=0.05)
 
 
 def sample(policy: Policy, k: int = 4, t: float = 0.8, **kw: int) -> list[list[Completion]]:

@@ -12,10 +12,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from llm_as_judge.errors import ModelError
-from llm_as_judge.policy.adapter import AdapterSpec
-from llm_as_judge.policy.model import Policy, load_policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.types import Message, Prompt, Sampling
+from tiny_models import tiny_policy
 
 BROKEN = [math.nan, math.inf, -math.inf]
 
@@ -24,10 +23,6 @@ BROKEN = [math.nan, math.inf, -math.inf]
 def weights(tiny_weights: Path, tmp_path: Path) -> Path:
     """A copy of the tiny policy to be spoiled."""
     return Path(shutil.copytree(tiny_weights, tmp_path / "policy"))
-
-
-def loaded(weights: Path) -> Policy:
-    return load_policy(weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
 
 
 def spoil(file: Path, value: float) -> str:
@@ -47,15 +42,15 @@ def test_base_weights_that_are_no_finite_numbers_are_named(weights: Path, value:
         ModelError,
         match=rf"^{weights}: .*{last}.* holds NaN or an infinity; fetch the weights again$",
     ):
-        loaded(weights)
+        tiny_policy(weights)
 
 
 def test_an_adapter_that_is_no_finite_numbers_is_named(weights: Path, tmp_path: Path) -> None:
     saved = tmp_path / "adapter"
-    loaded(weights).save_adapter(saved)
+    tiny_policy(weights).save_adapter(saved)
     spoil(saved / "adapter_model.safetensors", math.nan)
     with pytest.raises(ModelError, match=rf"^{saved}: .*lora_.* holds NaN or an infinity"):
-        load_policy(weights, adapter=saved, device="cpu", dtype="float32")
+        tiny_policy(weights, saved)
 
 
 @pytest.mark.parametrize(
@@ -73,14 +68,14 @@ def test_quantized_weights_are_one_line(weights: Path, said: object, shown: str)
     with pytest.raises(
         ModelError, match=rf"^{weights}: its weights are quantized \({shown}\); wanted plain ones"
     ):
-        loaded(weights)
+        tiny_policy(weights)
 
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, "\udcff"], ids=["cut", "nested", "bytes"])
 def test_a_config_that_cannot_be_read_is_one_line(weights: Path, text: str) -> None:
     (weights / "config.json").write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(ModelError, match=r"config\.json: cannot be read"):
-        loaded(weights)
+        tiny_policy(weights)
 
 
 @pytest.mark.parametrize("value", BROKEN[:2])
@@ -88,7 +83,7 @@ def test_a_config_that_cannot_be_read_is_one_line(weights: Path, text: str) -> N
 def test_logits_that_are_no_finite_numbers_end_sampling(
     tiny_weights: Path, value: float, temperature: float
 ) -> None:
-    policy = loaded(tiny_weights)
+    policy = tiny_policy(tiny_weights)
     with torch.no_grad():
         policy.base.model.norm.weight.fill_(value)
     prompt = Prompt([Message("user", "6 * 7?")])

@@ -13,7 +13,7 @@ import pytest
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.policy import unpacking
-from llm_as_judge.policy.unpacking import unpack_gguf
+from tiny_models import tiny_policy
 
 CHILD = """
 import os, sys, threading, time
@@ -104,7 +104,7 @@ def test_what_is_no_gguf_is_one_line(weights: Path) -> None:
     with pytest.raises(
         ModelError, match=r"m\.gguf: cannot be loaded as a policy: .*; wanted a causal"
     ):
-        unpack_gguf(weights)
+        tiny_policy(weights)
     assert left(weights.parent) == [".m-safetensors.lock", "m.gguf"]
 
 

@@ -9,17 +9,16 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-import torch
 from starlette.responses import JSONResponse
 
 from llm_as_judge.errors import EndpointError, ModelError
-from llm_as_judge.policy.adapter import AdapterSpec
-from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.policy.vllm import ServerLimits, VllmSampler, open_vllm
 from llm_as_judge.types import Completion, Message, Sample, Sampling
 from running_app import running
 from streams import prompts, sync_weights
+from tiny_models import move, tiny_policy
 from vllm_server import FAULTS, ScriptedVllm, TwinOfPolicy
 
 PROMPTS = [[Message("user", f"Problem {n}")] for n in range(4)]
@@ -27,17 +26,12 @@ PROMPTS = [[Message("user", f"Problem {n}")] for n in range(4)]
 
 @pytest.fixture
 def policy(tiny_weights: Path) -> Policy:
-    return load_policy(
-        tiny_weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32", seed=1
-    )
+    return tiny_policy(tiny_weights)
 
 
 def learn(policy: Policy, scale: float = 0.1) -> None:
     """What an update does: other weights, the next version."""
-    with torch.no_grad():
-        for name, parameter in policy.adapter_parameters():
-            if "lora_B" in name:
-                parameter.normal_(std=scale)
+    move(policy, scale)
     policy.version += 1
 
 

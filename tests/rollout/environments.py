@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from llm_as_judge.judge.rows import Grader
 from llm_as_judge.llm.scripted import ScriptedChat
-from llm_as_judge.policy.stream import ready
+from llm_as_judge.policy.prompt import PolicyPrompt
+from llm_as_judge.policy.stream import Stream
+from llm_as_judge.reward import RewardOptions
+from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.rollout.environment import WorkflowEnvironment
 from llm_as_judge.types import (
     ChatModel,
     Completion,
     Execution,
+    Group,
+    OperatorCall,
+    PolicySampler,
     Problem,
     Program,
     Prompt,
-    SampleStream,
+    Sample,
     Sampling,
+    Verdict,
 )
 from llm_as_judge.workers import RunSettings
+from two_problems import SUM
 
 Run = Callable[[Program, Problem, ChatModel], Awaitable[Execution]]
-Parse = Callable[[str, Problem], Program]
 
 
 class FakeWork:
@@ -68,14 +77,94 @@ def written(text: str) -> Completion:
     return Completion((1,), (2, 3), (-1.0, -1.0), text, "stop")
 
 
-class WrittenSampler:
-    """Writes the same given texts for every prompt."""
+class Sampler:
+    """Writes the same texts for every prompt: one at once, the others when it is let, or never."""
 
-    def __init__(self, *texts: str) -> None:
-        self.texts = texts
+    def __init__(self, *texts: str, error: Exception | None = None, held: bool = False) -> None:
+        self.texts, self.error = texts, error
         self.seeds: list[int] = []
+        self.go_on = asyncio.Event()
+        if not held:
+            self.go_on.set()
 
-    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
+    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> Stream:
         assert sampling.samples == len(self.texts)
         self.seeds.append(sampling.seed)
-        return ready([[written(text) for text in self.texts] for _ in prompts_P])
+        stream = Stream()
+        stream.follow(self._write(stream, len(prompts_P)))
+        return stream
+
+    async def _write(self, stream: Stream, problems: int) -> None:
+        stream.put(Sample(0, 0, written(self.texts[0])))
+        await self.go_on.wait()
+        if self.error:
+            raise self.error
+        for p in range(problems):
+            for k, text in enumerate(self.texts):
+                if (p, k) != (0, 0):
+                    stream.put(Sample(p, k, written(text)))
+
+
+class Runs:
+    """A program answers with its own text or raises the error that stands for it; ``late`` never ends."""
+
+    def __init__(self, **errors: Exception) -> None:
+        self.errors = errors
+        self.ran: list[str] = []
+        self.cancelled: list[str] = []
+        self.late_runs = asyncio.Event()
+
+    async def __call__(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
+        self.ran.append(program.source)
+        if program.source in self.errors:
+            raise self.errors[program.source]
+        if not program.runnable:
+            return Execution("rejected", error="no program")
+        if program.source == "late":
+            self.late_runs.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                self.cancelled.append(program.source)
+        return Execution("ok", program.source, (OperatorCall("Custom", 10, 5, llm_calls=1),))
+
+
+class GoldJudge:
+    """Right is what the problem lists as an answer; for some answers it raises, or, by None, never ends."""
+
+    def __init__(self, **failing: Exception | None) -> None:
+        self.failing, self.graded = failing, list[str]()
+
+    async def grade(self, problem: Problem, answer: str) -> Verdict:
+        self.graded.append(answer)
+        if answer in self.failing:
+            error = self.failing[answer]
+            if error is not None:
+                raise error
+            await asyncio.sleep(60)
+        return Verdict(answer in problem.answers, "exact", "equal")
+
+
+def sampling(samples: int) -> Sampling:
+    return Sampling(samples, 1.0, 8, seed=0)
+
+
+def runner(
+    prompt: PolicyPrompt,
+    sampler: PolicySampler,
+    run: Run | None = None,
+    judge: Grader | None = None,
+    executor: ChatModel | None = None,
+    timeout_s: float | None = None,
+    **options: object,
+) -> RolloutRunner:
+    env = environment(run or Runs(), judge or GoldJudge(), executor, **options)
+    return RolloutRunner(env, sampler, prompt, RewardOptions(), timeout_s=timeout_s)
+
+
+async def groups(
+    prompt: PolicyPrompt, *texts: str, problems: Sequence[Problem] = (SUM,), **options: Any
+) -> list[Group]:
+    """What becomes of these texts, each written for every problem."""
+    making = runner(prompt, Sampler(*texts), **options)
+    return await making.groups(list(problems), sampling(len(texts)))

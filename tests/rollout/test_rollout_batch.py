@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from environments import Run, environment, written
+from environments import GoldJudge, Runs, Sampler, environment, groups, runner, sampling, written
 
 from llm_as_judge.errors import EndpointError, OutputError
 from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.operators.base import StopSettings
 from llm_as_judge.operators.stopping import FEATURES, StopRule, StopTable
 from llm_as_judge.policy.prompt import PolicyPrompt
-from llm_as_judge.policy.stream import Stream
-from llm_as_judge.reward import RewardOptions
-from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
     Budget,
     ChatModel,
@@ -27,88 +22,12 @@ from llm_as_judge.types import (
     Failure,
     Problem,
     Program,
-    Prompt,
     PromptFacts,
     Rollout,
-    Sample,
-    Sampling,
     Verdict,
 )
 from llm_as_judge.workers import RunSettings
 from two_problems import CAPITAL, SUM
-
-
-class Sampler:
-    """Writes the first of the given texts at once and the others when it is let, or not at all."""
-
-    def __init__(self, *texts: str, error: Exception | None = None, held: bool = False) -> None:
-        self.texts, self.error, self.calls = texts, error, 0
-        self.go_on = asyncio.Event()
-        if not held:
-            self.go_on.set()
-
-    async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> Stream:
-        self.calls += 1
-        stream = Stream()
-        stream.follow(self._write(stream, len(prompts_P)))
-        return stream
-
-    async def _write(self, stream: Stream, problems: int) -> None:
-        stream.put(Sample(0, 0, written(self.texts[0])))
-        await self.go_on.wait()
-        if self.error:
-            raise self.error
-        for p in range(problems):
-            for k, text in enumerate(self.texts):
-                if (p, k) != (0, 0):
-                    stream.put(Sample(p, k, written(text)))
-
-
-class Runs:
-    """A program answers with its text; ``late`` never ends."""
-
-    def __init__(self) -> None:
-        self.ran: list[str] = []
-        self.cancelled: list[str] = []
-        self.late_runs = asyncio.Event()
-
-    async def __call__(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
-        self.ran.append(program.source)
-        if program.source == "late":
-            self.late_runs.set()
-            try:
-                await asyncio.sleep(60)
-            finally:
-                self.cancelled.append(program.source)
-        return Execution("ok", program.source)
-
-
-class Judge:
-    def __init__(self, late_for: str = "") -> None:
-        self.late_for, self.graded = late_for, list[str]()
-
-    async def grade(self, problem: Problem, answer: str) -> Verdict:
-        self.graded.append(answer)
-        if answer == self.late_for:
-            await asyncio.sleep(60)
-        return Verdict(answer in problem.answers, "exact", "equal")
-
-
-@pytest.fixture
-def prompt(tmp_path: Path) -> PolicyPrompt:
-    (tmp_path / "body.yaml").write_text("system: <<operators>>\nuser: <<problem>>\n")
-    return PolicyPrompt(tmp_path, "body", {"math": "m", "qa": "q", "code": "c"})
-
-
-def runner(
-    prompt: PolicyPrompt,
-    sampler: Sampler,
-    run: Run,
-    judge: Judge | None = None,
-    timeout_s: float | None = None,
-) -> RolloutRunner:
-    env = environment(run, judge or Judge())
-    return RolloutRunner(env, sampler, prompt, RewardOptions(), timeout_s=timeout_s)
 
 
 async def test_a_program_runs_while_others_are_still_being_written(prompt: PolicyPrompt) -> None:
@@ -118,15 +37,13 @@ async def test_a_program_runs_while_others_are_still_being_written(prompt: Polic
         sampler.go_on.set()  # else the second is never written
         return Execution("ok", program.source)
 
-    (group,) = await runner(prompt, sampler, run).groups([SUM], Sampling(2, 1.0, 8, seed=0))
+    (group,) = await runner(prompt, sampler, run).groups([SUM], sampling(2))
     assert [r.completion.text for r in group.rollouts] == ["4", "5"]
 
 
 async def test_the_deadline_fails_one_rollout_and_its_siblings_go_on(prompt: PolicyPrompt) -> None:
     runs = Runs()
-    (group,) = await runner(prompt, Sampler("late", "4", "5"), runs, timeout_s=0.1).groups(
-        [SUM], Sampling(3, 1.0, 8, seed=0)
-    )
+    (group,) = await groups(prompt, "late", "4", "5", run=runs, timeout_s=0.1)
     late, *others = group.rollouts
     assert late.failure is not None
     assert (late.failure.stage, late.failure.kind) == ("execute", "DeadlineError")
@@ -137,27 +54,24 @@ async def test_the_deadline_fails_one_rollout_and_its_siblings_go_on(prompt: Pol
 
 
 async def test_a_late_verdict_keeps_the_execution(prompt: PolicyPrompt) -> None:
-    (group,) = await runner(
-        prompt, Sampler("5", "4"), Runs(), Judge(late_for="5"), timeout_s=0.1
-    ).groups([SUM], Sampling(2, 1.0, 8, seed=0))
+    judge = GoldJudge(**{"5": None})
+    (group,) = await groups(prompt, "5", "4", judge=judge, timeout_s=0.1)
     late = group.rollouts[0]
     assert late.failure is not None
     assert (late.failure.stage, late.failure.kind) == ("grade", "DeadlineError")
-    assert late.execution == Execution("ok", "5")
+    assert late.execution is not None
+    assert late.execution.answer == "5"
 
 
 async def test_an_event_says_that_a_program_is_written_and_that_its_rollout_has_ended(
     prompt: PolicyPrompt,
 ) -> None:
     kept: list[tuple[int, Rollout]] = []
-    batch = await runner(prompt, Sampler("4", "5"), Runs()).start(
-        [SUM, CAPITAL], Sampling(2, 1.0, 8, seed=0)
-    )
+    batch = await runner(prompt, Sampler("4", "5"), Runs()).start([SUM, CAPITAL], sampling(2))
     async for event in batch:
         assert event.is_new
         kept.append((event.group, event.rollout))
-    groups = await batch.groups()
-    for p, group in enumerate(groups):
+    for p, group in enumerate(await batch.groups()):
         for k, rollout in enumerate(group.rollouts):
             bare, ended = (r for q, r in kept if (q, r.index) == (p, k))
             assert (bare.completion, bare.execution) == (rollout.completion, None)
@@ -168,7 +82,7 @@ async def test_an_event_says_that_a_program_is_written_and_that_its_rollout_has_
 async def test_a_program_runs_once_its_event_has_been_handled(prompt: PolicyPrompt) -> None:
     runs, written = Runs(), list[str]()
     batch = await runner(prompt, Sampler("4", "5", "4"), runs).start(
-        [SUM, CAPITAL], Sampling(3, 1.0, 8, seed=0), confirmed=True
+        [SUM, CAPITAL], sampling(3), confirmed=True
     )
     async for event in batch:
         text = event.rollout.completion.text
@@ -183,9 +97,7 @@ async def test_a_program_runs_once_its_event_has_been_handled(prompt: PolicyProm
 
 async def test_what_cannot_be_handled_ends_the_batch(prompt: PolicyPrompt) -> None:
     runs = Runs()
-    batch = await runner(prompt, Sampler("4", "5"), runs).start(
-        [SUM], Sampling(2, 1.0, 8, seed=0), confirmed=True
-    )
+    batch = await runner(prompt, Sampler("4", "5"), runs).start([SUM], sampling(2), confirmed=True)
 
     async def handled() -> None:
         async with aclosing(batch):
@@ -204,7 +116,7 @@ def left(text: str, index: int, **parts: Any) -> Rollout:
 async def test_what_an_earlier_run_left_is_gone_on_with_and_not_done_again(
     prompt: PolicyPrompt,
 ) -> None:
-    runs, judge, kept = Runs(), Judge(), list[int]()
+    runs, judge, kept = Runs(), GoldJudge(), list[int]()
     sampler = Sampler("never", "never", "never", "never")
     known = {
         (0, 0): left("twin", 0),  # written; the same program has ended at place 3
@@ -219,7 +131,7 @@ async def test_what_an_earlier_run_left_is_gone_on_with_and_not_done_again(
     }
     batch = await runner(prompt, sampler, runs, judge).start(
         [SUM],
-        Sampling(4, 1.0, 8),
+        sampling(4),
         known=known,
         known_prompts={0: PromptFacts(examples=7)},
     )
@@ -228,7 +140,7 @@ async def test_what_an_earlier_run_left_is_gone_on_with_and_not_done_again(
             kept.append(event.rollout.index)
     (group,) = await batch.groups()
     assert group.prompt == PromptFacts(examples=7)
-    assert sampler.calls == 0
+    assert sampler.seeds == []
     assert runs.ran == ["only written"]
     assert sorted(judge.graded) == ["4", "only written"]
     answers = [r.execution.answer for r in group.rollouts if r.execution]
@@ -242,36 +154,30 @@ async def test_a_half_written_batch_is_sampled_again_around_what_is_known(
 ) -> None:
     runs, sampler = Runs(), Sampler("4", "5")
     known = {(0, 1): left("as it was", 1, execution=Execution("ok", "4"))}
-    batch = await runner(prompt, sampler, runs).start(
-        [SUM], Sampling(2, 1.0, 8, seed=0), known=known
-    )
+    batch = await runner(prompt, sampler, runs).start([SUM], sampling(2), known=known)
     (group,) = await batch.groups()
-    assert sampler.calls == 1
+    assert len(sampler.seeds) == 1
     assert runs.ran == ["4"]
     assert [r.completion.text for r in group.rollouts] == ["4", "as it was"]
 
 
 async def test_closing_a_batch_ends_what_runs(prompt: PolicyPrompt) -> None:
     runs = Runs()
-    batch = await runner(prompt, Sampler("late", "4"), runs).start(
-        [SUM], Sampling(2, 1.0, 8, seed=0)
-    )
+    batch = await runner(prompt, Sampler("late", "4"), runs).start([SUM], sampling(2))
     await runs.late_runs.wait()
     await batch.aclose()
     assert runs.cancelled == ["late"]
 
 
 async def test_a_failure_of_an_equal_program_is_shared(prompt: PolicyPrompt) -> None:
-    (group,) = await runner(prompt, Sampler("late", "late"), Runs(), timeout_s=0.05).groups(
-        [SUM], Sampling(2, 1.0, 8, seed=0)
-    )
+    (group,) = await groups(prompt, "late", "late", timeout_s=0.05)
     assert all(isinstance(r.failure, Failure) for r in group.rollouts)
 
 
 async def test_what_is_being_written_leaves_the_caller_free(prompt: PolicyPrompt) -> None:
     sampler, runs = Sampler("late", "4", held=True), Runs()
     making = runner(prompt, sampler, runs, timeout_s=0.05)
-    batch = await making.start([SUM], Sampling(2, 1.0, 8, seed=0))
+    batch = await making.start([SUM], sampling(2))
     await runs.late_runs.wait()  # it runs while the other one is not written yet
     assert not batch.written
     sampler.go_on.set()
@@ -286,7 +192,7 @@ async def test_what_cannot_be_written_leaves_nothing_running(
     prompt: PolicyPrompt, error: Exception, asked_for: bool
 ) -> None:
     sampler, runs = Sampler("late", "4", error=error, held=True), Runs()
-    batch = await runner(prompt, sampler, runs).start([SUM], Sampling(2, 1.0, 8, seed=0))
+    batch = await runner(prompt, sampler, runs).start([SUM], sampling(2))
     await runs.late_runs.wait()
     if asked_for:
         sampler.go_on.set()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from environments import Run, WrittenSampler, environment, written
+from environments import GoldJudge, Runs, Sampler, environment, groups, runner, sampling, written
 
 from llm_as_judge.errors import (
     BudgetError,
@@ -17,92 +17,37 @@ from llm_as_judge.errors import (
     GraderError,
     SandboxError,
 )
-from llm_as_judge.judge.rows import Grader
 from llm_as_judge.llm.billing import BilledAs, metered
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.policy.stream import Stream
 from llm_as_judge.reward import PRICES, RewardOptions
-from llm_as_judge.rollout import Batch, RolloutRunner
+from llm_as_judge.rollout import RolloutRunner
 from llm_as_judge.types import (
+    DOMAINS,
     Budget,
     ChatModel,
     ChatRequest,
-    Domain,
     Execution,
     Failure,
+    Group,
     Message,
     OperatorCall,
-    PolicySampler,
     Problem,
     Program,
     Prompt,
     Rollout,
     Sample,
-    SampleStream,
     Sampling,
     Verdict,
 )
 from two_problems import CAPITAL, SUM
 
-DOCS: dict[Domain, str] = {"math": "m", "qa": "q", "code": "c"}
 
-
-class CountingRun:
-    """A program answers with its own text, or raises the error that stands for it."""
-
-    def __init__(self, errors: Mapping[str, Exception] | None = None) -> None:
-        self.errors = errors or {}
-        self.ran: list[tuple[str, str]] = []
-
-    async def __call__(self, program: Program, problem: Problem, executor: ChatModel) -> Execution:
-        self.ran.append((problem.id, program.source))
-        if program.source in self.errors:
-            raise self.errors[program.source]
-        if not program.runnable:
-            return Execution("rejected", error="no program")
-        return Execution("ok", program.source, (OperatorCall("Custom", 10, 5, llm_calls=1),))
-
-
-class GoldJudge:
-    """Right is what the problem lists as an answer; raises where told to."""
-
-    def __init__(self, error_for: str = "", error: Exception | None = None) -> None:
-        self.error_for, self.error = error_for, error or SandboxError("the sandbox broke")
-        self.graded: list[str] = []
-
-    async def grade(self, problem: Problem, answer: str) -> Verdict:
-        self.graded.append(answer)
-        if answer == self.error_for:
-            raise self.error
-        return Verdict(answer in problem.answers, "exact", "equal")
-
-
-@pytest.fixture
-def prompt(tmp_path: Path) -> PolicyPrompt:
-    (tmp_path / "body.yaml").write_text("system: <<operators>>\nuser: <<problem>>\n")
-    return PolicyPrompt(tmp_path, "body", DOCS)
-
-
-def runner(
-    prompt: PolicyPrompt,
-    sampler: PolicySampler,
-    run: Run,
-    judge: Grader | None = None,
-    executor: ChatModel | None = None,
-    **options: object,
-) -> RolloutRunner:
-    env = environment(run, judge or GoldJudge(), executor, **options)
-    return RolloutRunner(env, sampler, prompt, RewardOptions())
-
-
-# ------------------------------------------------------------------------------------ the runner
 async def test_groups_keep_the_order_of_problems_and_of_samples(prompt: PolicyPrompt) -> None:
-    sampler = WrittenSampler("4", "Oslo")
-    found = await runner(prompt, sampler, CountingRun()).groups(
-        [CAPITAL, SUM], Sampling(2, 1.0, 8, seed=77)
-    )
+    sampler = Sampler("4", "Oslo")
+    found = await runner(prompt, sampler).groups([CAPITAL, SUM], Sampling(2, 1.0, 8, seed=77))
     assert [group.problem for group in found] == [CAPITAL, SUM]
     assert [[r.index for r in group.rollouts] for group in found] == [[0, 1], [0, 1]]
     assert [[r.verdict.correct for r in g.rollouts if r.verdict] for g in found] == [
@@ -115,10 +60,8 @@ async def test_groups_keep_the_order_of_problems_and_of_samples(prompt: PolicyPr
 async def test_an_endpoint_error_fails_one_rollout_and_its_siblings_go_on(
     prompt: PolicyPrompt,
 ) -> None:
-    run = CountingRun({"down": EndpointError("executor: no reply after 3 retries")})
-    (group,) = await runner(prompt, WrittenSampler("4", "down", "5"), run).groups(
-        [SUM], Sampling(3, 1.0, 8, seed=0)
-    )
+    run = Runs(down=EndpointError("executor: no reply after 3 retries"))
+    (group,) = await groups(prompt, "4", "down", "5", run=run)
     right, failed, wrong = group.rollouts
     assert failed.failure == Failure(
         "execute", "EndpointError", "executor: no reply after 3 retries"
@@ -139,9 +82,7 @@ async def test_an_endpoint_error_fails_one_rollout_and_its_siblings_go_on(
 async def test_an_error_while_grading_keeps_the_execution(
     prompt: PolicyPrompt, error: Exception
 ) -> None:
-    (group,) = await runner(
-        prompt, WrittenSampler("4", "5"), CountingRun(), GoldJudge("5", error)
-    ).groups([SUM], Sampling(2, 1.0, 8, seed=0))
+    (group,) = await groups(prompt, "4", "5", judge=GoldJudge(**{"5": error}))
     assert group.rollouts[1].failure == Failure("grade", type(error).__name__, str(error))
     assert group.rollouts[1].execution is not None
     assert group.rollouts[1].reward is None
@@ -151,10 +92,8 @@ async def test_an_error_while_grading_keeps_the_execution(
 async def test_a_text_too_long_for_the_executor_is_the_programs_doing(
     prompt: PolicyPrompt,
 ) -> None:
-    run = CountingRun({"long": ContextError("9000 tokens do not fit 4096")})
-    (group,) = await runner(prompt, WrittenSampler("4", "long"), run).groups(
-        [SUM], Sampling(2, 1.0, 8, seed=0)
-    )
+    run = Runs(long=ContextError("9000 tokens do not fit 4096"))
+    (group,) = await groups(prompt, "4", "long", run=run)
     found = group.rollouts[1]
     assert found.failure is None
     assert found.execution == Execution("crashed", error="9000 tokens do not fit 4096")
@@ -166,9 +105,7 @@ async def test_what_gave_no_answer_is_wrong_without_asking_the_judge(
     prompt: PolicyPrompt,
 ) -> None:
     judge = GoldJudge()
-    (group,) = await runner(prompt, WrittenSampler("broken", "4"), CountingRun(), judge).groups(
-        [SUM], Sampling(2, 1.0, 8, seed=0)
-    )
+    (group,) = await groups(prompt, "broken", "4", judge=judge)
     assert judge.graded == ["4"]
     assert group.rollouts[0].verdict == Verdict(False, "execution", "rejected", "no program")
 
@@ -176,14 +113,13 @@ async def test_what_gave_no_answer_is_wrong_without_asking_the_judge(
 async def test_equal_programs_of_a_group_run_once_and_of_two_groups_twice(
     prompt: PolicyPrompt,
 ) -> None:
-    run, judge = CountingRun(), GoldJudge()
+    run, judge = Runs(), GoldJudge()
     other = Problem("gsm8k/train/2", "gsm8k", "math", "1 + 3?", ("4",))
-    groups = await runner(prompt, WrittenSampler("4 a", "5", "4 b"), run, judge).groups(
-        [SUM, other], Sampling(3, 1.0, 8, seed=0)
-    )
-    assert sorted(run.ran) == sorted((p.id, text) for p in (SUM, other) for text in ("4", "5"))
+    texts, problems = ("4 a", "5", "4 b"), (SUM, other)
+    found = await groups(prompt, *texts, problems=problems, run=run, judge=judge)
+    assert sorted(run.ran) == ["4", "4", "5", "5"]
     assert len(judge.graded) == 4
-    for group in groups:
+    for group in found:
         first, _, again = group.rollouts
         assert first.execution == again.execution
         assert first.verdict == again.verdict
@@ -192,10 +128,8 @@ async def test_equal_programs_of_a_group_run_once_and_of_two_groups_twice(
 
 
 async def test_programs_that_cannot_run_are_never_taken_for_equal(prompt: PolicyPrompt) -> None:
-    run = CountingRun()
-    await runner(prompt, WrittenSampler("broken", "broken"), run).groups(
-        [SUM], Sampling(2, 1.0, 8, seed=0)
-    )
+    run = Runs()
+    await groups(prompt, "broken", "broken", run=run)
     assert len(run.ran) == 2
 
 
@@ -207,9 +141,7 @@ async def test_equal_calls_of_a_group_share_one_reply(prompt: PolicyPrompt) -> N
         asked = ChatRequest((text,), 8, temperature=0.7, seed=7)
         return Execution("ok", (await chat.chat(asked)).text)
 
-    await runner(prompt, WrittenSampler("4", "5"), run, executor=executor).groups(
-        [SUM, CAPITAL], Sampling(2, 1.0, 8, seed=0)
-    )
+    await groups(prompt, "4", "5", problems=(SUM, CAPITAL), run=run, executor=executor)
     asked = [(request.messages[0].content, request.seed) for request in executor.requests]
     assert len(set(asked)) == len(asked) == 2
 
@@ -224,10 +156,8 @@ async def test_a_program_of_several_runs_sees_the_next_draws_and_has_the_mean_of
         call = OperatorCall("Custom", 8, 1, cost=3.0, llm_calls=1)
         return Execution("ok", (await chat.chat(asked)).text, (call,))
 
-    groups = await runner(prompt, WrittenSampler("a"), run, executor=executor, runs=3).groups(
-        [SUM], Sampling(1, 1.0, 8, seed=0)
-    )
-    (one,) = groups[0].rollouts
+    (group,) = await groups(prompt, "a", run=run, executor=executor, runs=3)
+    (one,) = group.rollouts
     assert sorted((r.draw, r.seed) for r in executor.requests) == [(0, 7), (1, 8), (2, 9)]
     assert one.execution is not None
     assert one.verdict is not None
@@ -256,20 +186,16 @@ async def test_one_run_that_fails_by_our_fault_fails_the_rollout_and_ends_the_ot
         return "4"
 
     executor = ScriptedChat(answer)
-    groups = await runner(prompt, WrittenSampler("a"), run, executor=executor, runs=3).groups(
-        [SUM], Sampling(1, 1.0, 8, seed=0)
-    )
-    (one,) = groups[0].rollouts
+    (group,) = await groups(prompt, "a", run=run, executor=executor, runs=3)
+    (one,) = group.rollouts
     assert one.failure == Failure("execute", "EndpointError", "down")
     assert ended == ["a", "a"]
 
 
 async def test_every_rollout_is_reported_as_it_ends(prompt: PolicyPrompt) -> None:
     seen: list[Rollout] = []
-    run = CountingRun({"down": EndpointError("x")})
-    batch = await runner(prompt, WrittenSampler("4", "4", "down"), run).start(
-        [SUM], Sampling(3, 1.0, 8, seed=0)
-    )
+    run = Runs(down=EndpointError("x"))
+    batch = await runner(prompt, Sampler("4", "4", "down"), run).start([SUM], sampling(3))
     async for event in batch:
         if event.ended:
             seen.append(event.rollout)
@@ -294,15 +220,9 @@ async def test_calls_are_billed_to_problem_rollout_and_role_whoever_shares_them(
             await chat.chat(ChatRequest((Message("user", f"is {answer} right?"),), 8))
             return Verdict(True, "llm", "r")
 
-    asking = runner(
-        prompt,
-        WrittenSampler("4", "5", "4"),
-        run,
-        AskingJudge(),
-        executor=executor,
-        ledger=ledger,
-    )
-    await asking.groups([SUM, CAPITAL], Sampling(3, 1.0, 8, seed=0))
+    both, judge = (SUM, CAPITAL), AskingJudge()
+    options = {"run": run, "judge": judge, "executor": executor, "ledger": ledger}
+    await groups(prompt, "4", "5", "4", problems=both, **options)
     bills = ledger.take_rollouts()
     for problem in (SUM, CAPITAL):
         of_rollouts = [bills[f"{problem.id}#{i}"] for i in (0, 1)]
@@ -327,9 +247,8 @@ async def test_a_spent_budget_ends_all_others_before_the_run_ends(prompt: Policy
             ended.append(f"{problem.id} {program.source}")
         raise AssertionError("not reached")
 
-    costly = runner(prompt, WrittenSampler("dear", "slow"), run)
     with pytest.raises(BudgetError):
-        await costly.groups([SUM, CAPITAL], Sampling(2, 1.0, 8, seed=0))
+        await groups(prompt, "dear", "slow", problems=(SUM, CAPITAL), run=run)
     assert f"{SUM.id} slow" in ended
     assert f"{CAPITAL.id} slow" in ended
 
@@ -337,10 +256,10 @@ async def test_a_spent_budget_ends_all_others_before_the_run_ends(prompt: Policy
 async def test_what_runs_is_billed_to_the_caller_whatever_thread_wrote_the_program(
     prompt: PolicyPrompt,
 ) -> None:
-    class Threaded(WrittenSampler):
+    class Threaded(Sampler):
         """Writes in a thread that knows nothing of who asked."""
 
-        async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> SampleStream:
+        async def sample(self, prompts_P: Sequence[Prompt], sampling: Sampling) -> Stream:
             loop, stream = asyncio.get_running_loop(), Stream()
 
             def write() -> None:
@@ -360,50 +279,43 @@ async def test_what_runs_is_billed_to_the_caller_whatever_thread_wrote_the_progr
         prompt, Threaded("4", "5"), run, executor=ScriptedChat(ledger=ledger, role="executor")
     )
     with metered() as attempts:
-        await asking.groups([SUM], Sampling(2, 1.0, 8))
+        await asking.groups([SUM], sampling(2))
     assert len(attempts) == ledger.total.attempts == 2
 
 
 async def test_a_bug_of_ours_is_not_hidden_as_a_failure(prompt: PolicyPrompt) -> None:
-    run = CountingRun({"bug": KeyError("ours")})
+    run = Runs(bug=KeyError("ours"))
     with pytest.raises(KeyError, match="ours"):
-        await runner(prompt, WrittenSampler("bug", "4"), run).groups(
-            [SUM], Sampling(2, 1.0, 8, seed=0)
-        )
+        await groups(prompt, "bug", "4", run=run)
 
 
-async def test_a_group_says_what_its_prompt_showed(tmp_path: Path) -> None:
-    (tmp_path / "body.yaml").write_text("system: <<operators>>\nuser: <<problem>>\n")
-    cutting = PolicyPrompt(tmp_path, "body", DOCS, problem_chars=3)
-    groups = await runner(cutting, WrittenSampler("4"), CountingRun()).groups(
-        [SUM, CAPITAL], Sampling(1, 1.0, 8, seed=0)
-    )
-    assert [g.prompt.cut_characters for g in groups] == [len("2 + 2?") - 3, len("Capital?") - 3]
+async def test_a_group_says_what_its_prompt_showed(prompt: PolicyPrompt, tmp_path: Path) -> None:
+    cutting = PolicyPrompt(tmp_path, "body", dict.fromkeys(DOMAINS, ""), problem_chars=3)
+    found = await groups(cutting, "4", problems=(SUM, CAPITAL))
+    assert [g.prompt.cut_characters for g in found] == [len("2 + 2?") - 3, len("Capital?") - 3]
 
 
 async def test_the_price_of_a_group_is_that_of_the_word_in_its_prompt(prompt: PolicyPrompt) -> None:
-    def priced(written: PolicySampler) -> RolloutRunner:
-        env = environment(CountingRun(), GoldJudge(), None)
-        return RolloutRunner(env, written, prompt, RewardOptions("priced", "high"))
+    def priced(text: str) -> RolloutRunner:
+        env = environment(Runs(), GoldJudge())
+        return RolloutRunner(env, Sampler(text), prompt, RewardOptions("priced", "high"))
 
-    async def totals(batch: Batch) -> list[float]:
-        groups = await batch.groups()
+    def totals(groups: Sequence[Group]) -> list[float]:
         return [one.reward.total for g in groups for one in g.rollouts if one.reward]
 
     words: list[Budget] = ["low", "middle"]
-    sampling = Sampling(1, 1.0, 8, seed=0)
-    batch = await priced(WrittenSampler("4")).start([SUM, SUM], sampling, budgets_P=words)
-    groups = await batch.groups()
-    assert [group.prompt.budget for group in groups] == words
-    cost = groups[0].rollouts[0].execution
+    batch = await priced("4").start([SUM, SUM], sampling(1), budgets_P=words)
+    found = await batch.groups()
+    assert [group.prompt.budget for group in found] == words
+    cost = found[0].rollouts[0].execution
     assert cost is not None
     wanted = [1 - PRICES[word] * cost.cost / 1000 for word in words]
-    assert [g.rollouts[0].reward.total for g in groups if g.rollouts[0].reward] == wanted
+    assert totals(found) == wanted
     # a later process that finds everything finished rewards by the words that were told then
-    again = await priced(WrittenSampler("5")).start(
+    again = await priced("5").start(
         [SUM, SUM],
-        sampling,
-        known={(p, 0): replace(group.rollouts[0], reward=None) for p, group in enumerate(groups)},
-        known_prompts={p: group.prompt for p, group in enumerate(groups)},
+        sampling(1),
+        known={(p, 0): replace(group.rollouts[0], reward=None) for p, group in enumerate(found)},
+        known_prompts={p: group.prompt for p, group in enumerate(found)},
     )
-    assert await totals(again) == wanted
+    assert totals(await again.groups()) == wanted

@@ -12,7 +12,6 @@ import json
 import multiprocessing
 import os
 import re
-import shutil
 import signal
 import threading
 import time
@@ -25,13 +24,12 @@ from typing import Any, TypeVar
 import torch
 import yaml
 from safetensors.torch import load_file
-from tiny_runs import tiny_settings
+from tiny_runs import require_same_records, run_settings
 
 from llm_as_judge.cli import main
-from llm_as_judge.config import shipped_dir
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.jsonl import JsonLines
-from llm_as_judge.runs.runlog import METRICS, PENDING, ROLLOUTS
+from llm_as_judge.runs.runlog import PENDING, ROLLOUTS
 from llm_as_judge.types import Problem
 
 STEPS, GROUPS, SAMPLES = 5, 2, 4
@@ -119,39 +117,21 @@ def serving(found: EndpointT) -> Iterator[EndpointT]:
 
 
 # ----------------------------------------------------------------------------------- the processes
-def prepared(folder: Path, weights: Path, url: str, **server: Any) -> Path:
-    """``folder`` with a configuration, its only endpoint at ``url``, and problems."""
-    shutil.copytree(shipped_dir(), folder / "config")
-    models = {"tiny": {"format": "safetensors", "sources": [{"path": str(weights)}]}}
-    (folder / "config" / "models.yaml").write_text(yaml.safe_dump({"models": models}))
-    entry = {"base_url": url, "api_key": "x", "model_name": "m", "no_proxy": True, **server}
+def prepared(place: Path, url: str) -> Path:
+    """``place`` with an only endpoint at ``url``, and problems."""
+    entry = {"base_url": url, "api_key": "x", "model_name": "m", "no_proxy": True}
     endpoints = yaml.safe_dump({"models": {"counted": entry}})
-    (folder / "config" / "aflow_llm.yaml").write_text(endpoints)
-    write_problems(folder / "train.jsonl", PROBLEMS)
-    return folder
+    (place / "config" / "aflow_llm.yaml").write_text(endpoints)
+    write_problems(place / "train.jsonl", PROBLEMS)
+    return place
 
 
-def settings(place: Path, name: str, staleness: int, **training: Any) -> Path:
-    tree = {
-        **tiny_settings(
-            "counted",
-            steps=STEPS,
-            problems_per_step=GROUPS,
-            samples_per_problem=SAMPLES,
-            loss_type="truncated_is",
-            max_staleness=staleness,
-            save_every=2,
-            **training,
-        ),
-        "data": {"train_file": str(place / "train.jsonl")},
-        "output": {
-            "checkpoints": str(place / name / "checkpoints"),
-            "results": str(place / "results"),
-            "cache": str(place / "cache"),
-        },
-    }
+def settings(place: Path, name: str, staleness: int) -> Path:
+    shape = {"steps": STEPS, "problems_per_step": GROUPS, "samples_per_problem": SAMPLES}
+    keep = {"loss_type": "truncated_is", "max_staleness": staleness, "save_every": 2}
     path = place / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(tree))
+    sections = {"executor": {"model": "counted"}, "training": shape | keep}
+    path.write_text(yaml.safe_dump(run_settings(place, name, **sections)))
     return path
 
 
@@ -166,9 +146,9 @@ def command_line(arguments: list[str], config: str, output: str) -> None:
     main(arguments)
 
 
-def started(place: Path, name: str, staleness: int, *options: str, **training: Any) -> Any:
+def started(place: Path, name: str, staleness: int, *options: str) -> Any:
     """A process that trains in ``place / name / "run"``."""
-    train = ["train", "--config", str(settings(place, name, staleness, **training))]
+    train = ["train", "--config", str(settings(place, name, staleness))]
     process = FORK.Process(
         target=command_line,
         args=(
@@ -181,9 +161,9 @@ def started(place: Path, name: str, staleness: int, *options: str, **training: A
     return process
 
 
-def unbroken(place: Path, name: str, staleness: int, **training: Any) -> Path:
+def unbroken(place: Path, name: str, staleness: int) -> Path:
     """Folder of a run that nothing happened to."""
-    process = started(place, name, staleness, **training)
+    process = started(place, name, staleness)
     process.join()
     assert process.exitcode == 0, (place / f"{name}.log").read_text()
     return place / name / "run"
@@ -262,8 +242,7 @@ def left_over(pids: set[int]) -> list[int]:
 def require_equal(place: Path, name: str, reference: str) -> None:
     """The run called ``name`` left what the unbroken ``reference`` left, to the last bit."""
     run, wanted_run = place / name / "run", place / reference / "run"
-    for file in (ROLLOUTS, METRICS):
-        assert (run / file).read_bytes() == (wanted_run / file).read_bytes(), file
+    require_same_records(run, wanted_run)
     wanted, found = adapter(place, reference), adapter(place, name)
     assert wanted.keys() == found.keys()
     assert all(torch.equal(wanted[key], found[key]) for key in wanted)

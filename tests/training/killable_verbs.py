@@ -75,13 +75,12 @@ def with_verbs(place: Path) -> Path:
     JsonLines(place / "mine.jsonl").rewrite(map(json.dumps, mine))
     rows(place / "labeled.jsonl", 0, 30)
     filled(place / "bank", 36)
-    tree = {
-        **tiny_settings("counted"),
-        "data": {"data_dir": str(data), "sets": ["gsm8k", "hotpotqa"]},
-        "output": {"cache": str(place / "cache")},
-    }
-    tree["data"] |= {f"{name}_file": str(path) for name, path in files.items()}
-    tree["executor"]["temperature"] = 0.7
+    sets = {"data_dir": str(data), "sets": ["gsm8k", "hotpotqa"]}
+    tree = tiny_settings(
+        executor={"model": "counted", "temperature": 0.7},
+        data=sets | {f"{name}_file": str(path) for name, path in files.items()},
+        output={"cache": str(place / "cache")},
+    )
     (place / "verbs.yaml").write_text(yaml.safe_dump(tree))
     quick = yaml.safe_load((place / "config" / "quickstart.yaml").read_text())
     for section in ("policy", "executor", "output"):

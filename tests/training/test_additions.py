@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tiny_runs import tiny_settings
+from tiny_runs import run_config, run_settings
 
 from llm_as_judge.assembly.trainer import GRPOTrainer
 from llm_as_judge.config import Config
@@ -18,7 +18,7 @@ from llm_as_judge.grading.graders import GRADERS
 from llm_as_judge.reward import REWARD_PARTS, reward_part
 from llm_as_judge.runs.runlog import read_rollouts, read_steps
 from llm_as_judge.types import Problem, Rollout
-from own_config import with_only_model
+from own_config import only_models
 from restored import restored
 
 ROWS = [{"problem": f"What is {n} plus 2?", "answer": n + 2, "type": "math"} for n in range(4)]
@@ -35,17 +35,13 @@ def integers(problem: Problem, answer: str) -> bool | None:
 
 
 @pytest.fixture
-def place(tmp_path: Path, fluent_weights: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(with_only_model(tmp_path, fluent_weights)))
-    return tmp_path
+def place(place: Path, fluent_weights: Path) -> Path:
+    only_models(place / "config", tiny=fluent_weights)
+    return place
 
 
 def config(place: Path, **sections: Any) -> Config:
-    shape = {"problems_per_step": 2, "samples_per_problem": 4, "max_staleness": 0}
-    output = {key: place / key for key in ("checkpoints", "cache", "results", "logs")}
-    return Config.model_validate(
-        {**tiny_settings("scripted", **shape), "output": output} | sections
-    )
+    return run_config(place, "here", training={"max_staleness": 0}, **sections)
 
 
 @pytest.mark.slow
@@ -80,11 +76,9 @@ async def test_a_step_is_trained_with_what_is_given_and_the_next_trainer_has_non
 
 def test_the_weight_of_a_given_function_is_the_configuration_s(place: Path) -> None:
     path = place / "run.yaml"
-    settings = tiny_settings("scripted") | {
-        "reward": {"weights": {"shortness": 0.2}},
-        "output": {"checkpoints": str(place / "c"), "cache": str(place / "cache")},
-    }
-    path.write_text(yaml.safe_dump(settings))
+    path.write_text(
+        yaml.safe_dump(run_settings(place, "here", reward={"weights": {"shortness": 0.2}}))
+    )
     trainer = GRPOTrainer(path, run_dir=place / "run", reward_funcs=[shortness], train_dataset=ROWS)
     assert trainer.config.reward.weights["shortness"] == 0.2
     with pytest.raises(ConfigError, match="no reward part 'shortness'"):
@@ -101,10 +95,7 @@ def test_a_plugin_of_the_configuration_file_stays_known_to_the_trainer_that_read
         "def few(rollout, group):\n    return 1.0\n"
     )
     path = place / "run.yaml"
-    output = {"checkpoints": str(place / "c"), "cache": str(place / "cache")}
-    path.write_text(
-        yaml.safe_dump(tiny_settings("scripted") | {"plugins": ["own_part"], "output": output})
-    )
+    path.write_text(yaml.safe_dump(run_settings(place, "here") | {"plugins": ["own_part"]}))
     with restored(REWARD_PARTS):
         trainer = GRPOTrainer(
             path, run_dir=place / "run", reward_funcs=[shortness], train_dataset=ROWS

@@ -63,11 +63,11 @@ def endpoint() -> Iterator[Knowing]:
 
 
 @pytest.fixture
-def place(place: Path) -> Path:
+def place(served_place: Path) -> Path:
     """With an unbroken run called ``reference``."""
     FORK.set_forkserver_preload(["llm_as_judge.assembly.trainer", "torch"])
-    assert require_right_rewards(unbroken(place, "reference", STALENESS)) == 40
-    return place
+    assert require_right_rewards(unbroken(served_place, "reference", STALENESS)) == 40
+    return served_place
 
 
 def show(text: str) -> None:

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -25,7 +22,9 @@ import yaml
 from killable_runs import Endpoint, in_fields, serving
 
 from judge_oracle import Oracle, asks_a_judge, audited_cases
+from llm_as_judge.cli import main
 from llm_as_judge.config import shipped_dir
+from own_config import only_models
 
 pytestmark = pytest.mark.chaos
 
@@ -59,78 +58,61 @@ class JudgeAndExecutor(Endpoint):
         }
 
 
-@dataclass
-class Place:
-    """A folder like a checkout, whose only endpoint is ``served``."""
-
-    folder: Path
-    served: JudgeAndExecutor
-
-    def run(self, *options: str) -> subprocess.CompletedProcess[str]:
-        """The script's whole life; its output and errors are one text."""
-        return subprocess.run(
-            [self.folder / "scripts" / SCRIPT.name, *options],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            env={
-                **{k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "HF_"))},
-                "LLM_AS_JUDGE_CONFIG": str(self.folder / "config"),
-                "LLM_AS_JUDGE_CACHE": str(self.folder / "cache"),
-                "HF_HUB_OFFLINE": "1",
-                "OMP_NUM_THREADS": "1",
-                "OMP_WAIT_POLICY": "passive",
-                "COLUMNS": "200",
-            },
-        )
-
-
-@contextmanager
-def prepared(folder: Path, weights: Path, encoder: Path) -> Iterator[Place]:
-    shutil.copytree(shipped_dir(), folder / "config")
-    (folder / "scripts").mkdir()
-    shutil.copy(SCRIPT, folder / "scripts")
-    python = folder / ".venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
-    python.chmod(0o755)
-    models = {
-        name: {"format": "safetensors", "sources": [{"path": str(path)}]}
-        for name, path in (("tiny", weights), ("all-minilm-l6-v2", encoder))
-    }
-    (folder / "config" / "models.yaml").write_text(yaml.safe_dump({"models": models}))
-    shipped = yaml.safe_load((folder / "config" / "training.yaml").read_text())
-    (folder / "config" / "training.yaml").write_text(yaml.safe_dump(shipped | SMALL))
-    with serving(JudgeAndExecutor()) as served:
-        example = yaml.safe_load((folder / "config" / "aflow_llm.yaml.example").read_text())
-        example["models"]["gpt-oss-120b"]["base_url"] = served.url
-        (folder / "config" / "aflow_llm.yaml").write_text(yaml.safe_dump(example))
-        assert isinstance(served, JudgeAndExecutor)
-        yield Place(folder, served)
-
-
 @pytest.fixture
-def place(tmp_path: Path, fluent_weights: Path, tiny_encoder: Path) -> Iterator[Place]:
-    with prepared(tmp_path, fluent_weights, tiny_encoder) as found:
+def served(
+    tmp_path: Path, fluent_weights: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[JudgeAndExecutor]:
+    """The only endpoint of the working folder, which is like a checkout."""
+    config = tmp_path / "config"
+    shutil.copytree(shipped_dir(), config)
+    only_models(config, **{"tiny": fluent_weights, "all-minilm-l6-v2": tiny_encoder})
+    shipped = yaml.safe_load((config / "training.yaml").read_text())
+    (config / "training.yaml").write_text(yaml.safe_dump(shipped | SMALL))
+    for name in [name for name in os.environ if name.startswith("OPENAI_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(config))
+    monkeypatch.setenv("LLM_AS_JUDGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    with serving(JudgeAndExecutor()) as found:
+        example = yaml.safe_load((config / "aflow_llm.yaml.example").read_text())
+        example["models"]["gpt-oss-120b"]["base_url"] = found.url
+        (config / "aflow_llm.yaml").write_text(yaml.safe_dump(example))
         yield found
 
 
-def test_a_good_judge_and_the_shipped_keys_come_to_the_end(place: Place) -> None:
+def verbs_of(folder: Path, *options: str) -> list[list[str]]:
+    """What the script calls, by a program in place of python that writes it down."""
+    (folder / "scripts").mkdir()
+    script = shutil.copy(SCRIPT, folder / "scripts")
+    python = folder / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\nshift 2\necho "$@" >> verbs\n')
+    python.chmod(0o755)
+    subprocess.run([script, *options], check=True, stdout=subprocess.DEVNULL)
+    return [line.split() for line in (folder / "verbs").read_text().splitlines()]
+
+
+def test_a_good_judge_and_the_shipped_keys_come_to_the_end(
+    tmp_path: Path, served: JudgeAndExecutor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its verbs run in this process: each would load what it needs for seconds."""
     sample = str(resources.files("llm_as_judge.data") / "sample")
-    done = place.run("--source", sample, "--limit", "2", "--device", "cpu")
-    assert done.returncode == 0, done.stdout
-    assert "judge (model): audit passed" in done.stdout
-    (report,) = (place.folder / "results" / "audit").iterdir()
+    for verb in verbs_of(tmp_path, "--source", sample, "--limit", "2", "--device", "cpu"):
+        with pytest.raises(SystemExit) as ended:
+            main(verb)
+        assert ended.value.code == 0, verb
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert "judge (model): audit passed" in said
+    assert "at most 2 rows of each set" in said
+    (report,) = (tmp_path / "results" / "audit").iterdir()
     found = json.loads(report.read_text())
     assert found["passed"]
     assert found["by_model"]["shipped open questions"]["right"] > 0
     for name in ("tiny_untrained", "tiny"):
-        results = place.folder / "results" / "evaluation" / f"{name}_results.json"
+        results = tmp_path / "results" / "evaluation" / f"{name}_results.json"
         assert {one["dataset"] for one in json.loads(results.read_text())["datasets"]} >= set(SETS)
-    assert "at most 2 rows of each set" in done.stdout
-    assert place.served.requests["executor"] > 0
-    run = next((place.folder / "logs").glob("train_*"))
+    assert served.requests["executor"] > 0
+    run = next((tmp_path / "logs").glob("train_*"))
     (judge,) = json.loads((run / "run.json").read_text())["judges"]
     assert (judge["audit"], judge["forced"]) == ("passed", False)
-    assert (place.folder / "checkpoints" / "tiny" / "grpo_mixed" / "step_1").is_dir()
+    assert (tmp_path / "checkpoints" / "tiny" / "grpo_mixed" / "step_1").is_dir()

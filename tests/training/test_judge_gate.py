@@ -131,23 +131,22 @@ async def test_a_judge_that_is_nowhere_is_a_configuration_error(tmp_path: Path) 
 
 
 @pytest.mark.slow
-async def test_rules_are_audited_once_and_on_the_spot(tmp_path: Path) -> None:
-    settings = config(tmp_path, model="none")
+async def test_rules_that_let_attacks_through_are_audited_once_and_may_not_train(
+    tmp_path: Path,
+) -> None:
+    lax = config(tmp_path, model="none", qa_f1_threshold=0.3)
     said: list[str] = []
-    audit_status = await require_audit(settings, say=said.append)
+    for _ in range(2):
+        with pytest.raises(AuditError, match=r"failed its audit .*attacks accepted.*another judge"):
+            await require_audit(lax, say=said.append)
+    assert said == ["auditing the rules that grade"]
+
+
+async def test_rules_that_passed_may_train(tmp_path: Path, audited: None) -> None:
+    audit_status = await require_audit(config(tmp_path, model="none"))
     assert audit_status.status == "passed"
-    assert len(said) == 1
     report = json.loads(Path(audit_status.report).read_text())
     assert report["attacks_accepted"]["n"] >= 300
-    assert await require_audit(settings, say=said.append) == audit_status
-    assert len(said) == 1
-
-
-@pytest.mark.slow
-async def test_rules_that_let_attacks_through_may_not_train(tmp_path: Path) -> None:
-    lax = config(tmp_path, model="none", qa_f1_threshold=0.3)
-    with pytest.raises(AuditError, match=r"failed its audit .*attacks accepted.*another judge"):
-        await require_audit(lax)
 
 
 async def test_the_fingerprint_is_that_of_the_judge_when_it_runs(tmp_path: Path) -> None:

@@ -38,6 +38,11 @@ pytestmark = pytest.mark.skipif(not KILLS, reason="kills whole runs: `make kills
 # Not under coverage either: a signal's exception inside its collector's lock hangs the run.
 
 
+@pytest.fixture
+def place(served_place: Path) -> Path:
+    return served_place
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("staleness", [0, 1])
 def test_a_run_killed_at_random_moments_ends_as_the_unbroken_one(

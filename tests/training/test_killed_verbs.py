@@ -41,12 +41,12 @@ def endpoint() -> Iterator[Counting]:
 
 
 @pytest.fixture
-def place(place: Path) -> Path:
+def place(served_place: Path) -> Path:
     FORK.set_forkserver_preload([f"llm_as_judge.{module}" for module in LOADED_ONCE])
     warm = FORK.Process(target=int)  # before any clock runs
     warm.start()
     warm.join()
-    return with_verbs(place)
+    return with_verbs(served_place)
 
 
 def unbroken(place: Path, verb: str) -> float:

@@ -9,23 +9,19 @@ import json
 import math
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 import yaml
 from safetensors.torch import load_file
-from test_trainer import PROBLEMS
-from tiny_runs import tiny_settings
-
-from llm_as_judge.config import shipped_dir
-from llm_as_judge.data.files import write_problems
+from tiny_runs import run_settings, tiny_place
 
 pytestmark = pytest.mark.skipif("RANKS" not in os.environ, reason="minutes: `make ranks`")
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,22 +41,11 @@ class Place:
         launch += ["--config_file", str(ROOT / "config" / "accelerate" / "ddp.yaml"), "-m"]
         config = self.folder / f"{name}.yaml"
         if not config.exists():
-            self.settings["output"]["checkpoints"] = str(self.folder / name)
-            config.write_text(yaml.safe_dump(self.settings))
+            shape: dict[str, Any] = {"steps": STEPS, "problems_per_step": 4, "save_every": 1}
+            shape |= {"loss_type": "truncated_is", "keep_checkpoints": 9}
+            config.write_text(yaml.safe_dump(run_settings(self.folder, name, training=shape)))
         train = ["llm_as_judge", "train", "--config", str(config), *more]
         return [sys.executable, *(launch if count > 1 else ["-m"]), *train]
-
-    def __post_init__(self) -> None:
-        self.settings = tiny_settings(
-            "scripted", steps=STEPS, problems_per_step=4, samples_per_problem=4, save_every=1
-        )
-        self.settings["training"] |= {"loss_type": "truncated_is", "keep_checkpoints": 9}
-        self.settings["data"] = {"train_file": str(self.folder / "train.jsonl")}
-        self.settings["output"] = {
-            "logs": str(self.folder / "logs"),
-            "results": str(self.folder / "results"),
-            "cache": str(self.folder / "cache"),
-        }
 
     def start(self, name: str, count: int, *more: str) -> subprocess.Popen[str]:
         environment = {
@@ -80,7 +65,7 @@ class Place:
         assert process.returncode == 0, out[-2000:] + err[-2000:]
 
     def checkpoint(self, name: str, step: int = STEPS) -> Path:
-        return self.folder / name / "tiny" / "grpo_mixed" / f"step_{step}"
+        return self.folder / name / "checkpoints" / "tiny" / "grpo_mixed" / f"step_{step}"
 
     def gap(self, name: str, other: str) -> float:
         """Distance of two adapters, as a part of the way from step 1 to the last one.
@@ -99,12 +84,7 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place(tiny_weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
-    folder = tmp_path_factory.mktemp("launched")
-    shutil.copytree(shipped_dir(), folder / "config")
-    entry = {"format": "safetensors", "sources": [{"path": str(tiny_weights)}]}
-    (folder / "config" / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
-    write_problems(folder / "train.jsonl", PROBLEMS)
-    found = Place(folder)
+    found = Place(tiny_place(tmp_path_factory.mktemp("launched"), tiny_weights))
     found.trained("alone", 1)
     return found
 

@@ -17,22 +17,15 @@ import torch
 from llm_as_judge.config import PRESETS
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import packed_attention
-from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
-from llm_as_judge.types import (
-    Completion,
-    Group,
-    Message,
-    Problem,
-    Program,
-    Reward,
-    Rollout,
-    Sampling,
-)
+from llm_as_judge.types import Completion, Group, Message, Sampling
 from streams import prompts
+from tiny_models import tiny_policy
+from two_problems import group_of
 
 STEPS, SAMPLES, LIMIT = 40, 12, 40
 WANTED = {
@@ -51,24 +44,12 @@ def wanted_ids(policy: Policy) -> list[tuple[int, ...]]:
     return [tuple(encode(body, add_special_tokens=False)["input_ids"]) for body in WANTED.values()]
 
 
-def graded(number: int, completions: list[Completion], wanted: tuple[int, ...]) -> Group:
-    """One group; a completion is right if its ids are those its problem wants.
+def graded(completions: list[Completion], wanted: tuple[int, ...]) -> Group:
+    """A completion is right if its ids are those its problem wants.
 
     Ids, not text: the same text in other tokens would be a second optimum.
     """
-    rollouts = []
-    for index, completion in enumerate(completions):
-        right = completion.token_ids == wanted
-        rollouts.append(
-            Rollout(
-                str(number),
-                index,
-                completion,
-                Program(completion.text, completion.text),
-                reward=Reward({}, 10.0 if right else -5.0),
-            )
-        )
-    return Group(Problem(str(number), "gsm8k", "math", "?", ("2",)), tuple(rollouts))
+    return group_of(completions, [10.0 if c.token_ids == wanted else -5.0 for c in completions])
 
 
 def chances(policy: Policy) -> list[float]:
@@ -86,7 +67,7 @@ def chances(policy: Policy) -> list[float]:
     "preset", [p if p == "grpo" else pytest.param(p, marks=pytest.mark.chaos) for p in PRESETS]
 )  # loss and gradient of each are TRL's: test_trl_equality.py
 def test_a_tiny_policy_reaches_the_known_optimum(preset: str, tiny_weights: Path) -> None:
-    policy = load_policy(tiny_weights, adapter=ADAPTER, device="cpu", dtype="float32", seed=0)
+    policy = tiny_policy(tiny_weights, ADAPTER, seed=0)
     learner = Learner(
         policy,
         LossOptions(**PRESETS[preset], constant_tokens=LIMIT),
@@ -98,7 +79,7 @@ def test_a_tiny_policy_reaches_the_known_optimum(preset: str, tiny_weights: Path
     assert all(0.05 < chance < 0.6 for chance in start)
     for step in range(STEPS):
         sampled = sampler.complete(prompts(PROMPTS), Sampling(SAMPLES, 1.0, LIMIT, seed=step))
-        groups = [graded(i, group, wanted[i]) for i, group in enumerate(sampled)]
+        groups = [graded(*one) for one in zip(sampled, wanted, strict=True)]
         learner.update(groups, temperature=1.0)
         if min(chances(policy)) > 0.8:
             return

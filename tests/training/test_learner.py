@@ -14,7 +14,7 @@ import torch
 from llm_as_judge.errors import TrainingError
 from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import packed_attention
-from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training import gradients as gradients_module
 from llm_as_judge.training.gradients import MicroBatchGradients
@@ -23,60 +23,26 @@ from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.micro_batches import shares_of_trees, trees_of
 from llm_as_judge.training.packing import pack_tree, packed_logprobs
 from llm_as_judge.training.reference import UpdatePath, naive_logprobs
-from llm_as_judge.types import (
-    Completion,
-    Execution,
-    Group,
-    Message,
-    Problem,
-    Program,
-    Prompt,
-    Reward,
-    RewardPart,
-    Rollout,
-    Sampling,
-    Verdict,
-)
+from llm_as_judge.types import Completion, Group, Message, Prompt, Sampling
+from tiny_models import tiny_policy
+from two_problems import group_of
 
-PROBLEM = Problem("p", "gsm8k", "math", "1 + 1?", ("2",))
 PROMPT = [Message("user", "Problem: 1 + 1?")]
+GRPO = LossOptions()
 DEFAULTS = OptimizerOptions(learning_rate=2e-3)
 
 
-def fresh(weights: Path, gradient_checkpointing: bool = False) -> Policy:
-    return load_policy(
-        weights,
-        adapter=AdapterSpec(8, 16),
-        device="cpu",
-        dtype="float32",
-        gradient_checkpointing=gradient_checkpointing,
-        seed=0,
-    )
+def fresh(weights: Path, **how: Any) -> Policy:
+    return tiny_policy(weights, AdapterSpec(8, 16), seed=0, **how)
 
 
 def half(weights: Path) -> Policy:
-    return load_policy(weights, adapter=AdapterSpec(8, 16), device="cpu", dtype="bfloat16", seed=0)
+    return fresh(weights, dtype="bfloat16")
 
 
 def sampled(policy: Policy, count: int = 12, seed: int = 0) -> list[Completion]:
     sampler = HFSampler(policy)
     return sampler.complete([Prompt(PROMPT)], Sampling(count, 1.0, 80, seed=seed))[0]
-
-
-def group_of(completions: list[Completion], rewards: list[float | None]) -> Group:
-    rollouts = [
-        Rollout(
-            "p",
-            i,
-            c,
-            Program(c.text, c.text),
-            Execution("ok"),
-            Verdict(True, "s", "r"),
-            Reward({"all": RewardPart(r, 1.0)}, r) if r is not None else None,
-        )
-        for i, (c, r) in enumerate(zip(completions, rewards, strict=True))
-    ]
-    return Group(PROBLEM, tuple(rollouts))
 
 
 def sampled_elsewhere(policy: Policy, gap: float) -> Group:
@@ -87,17 +53,23 @@ def sampled_elsewhere(policy: Policy, gap: float) -> Group:
     return group_of(apart, [10.0, -5.0, 0.0])
 
 
-def uses_answer_generate(completion: Completion) -> float:
-    return 10.0 if "answer_generate" in completion.text else -5.0
-
-
 def logprob_sum(policy: Policy, completion: Completion) -> float:
     tree = pack_tree([completion.prompt_ids], [[completion.token_ids]], policy.device)
     with torch.no_grad(), packed_attention(policy.base):
         return packed_logprobs(policy.base, tree)[0].sum().item()
 
 
-@pytest.mark.slow
+def update(policy: Policy, *groups: Group, loss: LossOptions = GRPO, **options: Any) -> Any:
+    """Metrics of one update."""
+    return Learner(policy, loss, replace(DEFAULTS, **options)).update([*groups], temperature=1.0)
+
+
+def require_near(policy: Policy, wanted: dict[str, torch.Tensor], most: float = 0.0) -> None:
+    """No weight of the adapter is further than ``most`` from what is wanted."""
+    for name, found in policy.adapter_state().items():
+        assert torch.allclose(found, wanted[name], atol=most, rtol=0), name
+
+
 @pytest.mark.parametrize(
     "loss",
     [
@@ -118,31 +90,16 @@ def logprob_sum(policy: Policy, completion: Completion) -> float:
         ),
     ],
 )
-def test_a_hand_made_reward_raises_the_probability_of_what_it_rewards(
+def test_one_update_moves_rewarded_up_and_punished_down(
     tiny_weights: Path, loss: LossOptions
 ) -> None:
-    policy = fresh(tiny_weights)
-    learner = Learner(policy, loss, DEFAULTS)
-    before = sampled(policy, 32, seed=99)
-    for step in range(4):
-        completions = sampled(policy, seed=step)
-        rewards = [uses_answer_generate(c) for c in completions]
-        metrics = learner.update([group_of(completions, [*rewards])], temperature=1.0)
-        assert metrics["update/logprob_gap_max"] <= 1e-4
-    after = sampled(policy, 32, seed=99)
-    share_before = sum(uses_answer_generate(c) > 0 for c in before) / 32
-    share_after = sum(uses_answer_generate(c) > 0 for c in after) / 32
-    assert 0.05 < share_before < 0.9
-    assert share_after > share_before + 0.05
-
-
-def test_one_update_moves_rewarded_up_and_punished_down(tiny_weights: Path) -> None:
     policy = fresh(tiny_weights)
     completions = sampled(policy)
     best, worst = completions[0], next(c for c in completions if c.text != completions[0].text)
     before = [logprob_sum(policy, c) for c in (best, worst)]
-    learner = Learner(policy, LossOptions(), replace(DEFAULTS, learning_rate=1e-3))
-    learner.update([group_of([best, worst], [10.0, -5.0])], temperature=1.0)
+    group = group_of([best, worst], [10.0, -5.0])
+    metrics = update(policy, group, loss=loss, learning_rate=1e-3)
+    assert metrics["update/logprob_gap_max"] <= 1e-4
     after = [logprob_sum(policy, c) for c in (best, worst)]
     assert after[0] > before[0]
     assert after[1] < before[1]
@@ -151,24 +108,23 @@ def test_one_update_moves_rewarded_up_and_punished_down(tiny_weights: Path) -> N
 def test_groups_without_variance_leave_the_adapter_untouched(tiny_weights: Path) -> None:
     policy = fresh(tiny_weights)
     start = policy.adapter_state()
-    learner = Learner(policy, LossOptions(), replace(DEFAULTS, weight_decay=0.1))
-    metrics = learner.update([group_of(sampled(policy, 3), [1.0, 1.0, 1.0])], temperature=1.0)
+    metrics = update(policy, group_of(sampled(policy, 3), [1.0, 1.0, 1.0]), weight_decay=0.1)
     assert metrics["update/groups_without_variance"] == 1
     assert "update/loss" not in metrics
     assert policy.version == 0
-    assert all(torch.equal(start[n], p) for n, p in policy.adapter_state().items())
+    require_near(policy, start)
 
 
 def test_a_group_without_variance_teaches_below_the_entropy_floor(tiny_weights: Path) -> None:
-    policy = fresh(tiny_weights)
+    policy, floor = fresh(tiny_weights), LossOptions(entropy_floor=100.0)
     first, *others = sampled(policy)
+    same = group_of([first] * 3, [1.0] * 3)
+    assert "update/loss" not in update(policy, same, loss=floor), "equal programs teach nothing"
+    assert policy.version == 0
     other = next(c for c in others if c.text != first.text)
     completions = [first, other, first]
     before = [logprob_sum(policy, c) for c in completions]
-    learner = Learner(
-        policy, LossOptions(entropy_floor=100.0), replace(DEFAULTS, learning_rate=1e-3)
-    )
-    metrics = learner.update([group_of(completions, [1.0, 1.0, 1.0])], temperature=1.0)
+    metrics = update(policy, group_of(completions, [1.0] * 3), loss=floor, learning_rate=1e-3)
     assert (metrics["update/groups"], metrics["update/groups_without_variance"]) == (1, 0)
     assert metrics["update/entropy_bonus"] > 0
     gains = [logprob_sum(policy, c) - b for c, b in zip(completions, before, strict=True)]
@@ -176,57 +132,28 @@ def test_a_group_without_variance_teaches_below_the_entropy_floor(tiny_weights: 
     assert gains[rarest] > gains[usual]
 
 
-def test_equal_programs_of_equal_reward_teach_nothing_below_the_floor(tiny_weights: Path) -> None:
-    policy = fresh(tiny_weights)
-    same = sampled(policy, 1) * 3
-    learner = Learner(policy, LossOptions(entropy_floor=100.0), DEFAULTS)
-    assert "update/loss" not in learner.update([group_of(same, [1.0] * 3)], temperature=1.0)
-    assert policy.version == 0
-
-
 def test_unscored_rollouts_do_not_enter_the_update(tiny_weights: Path) -> None:
-    completions = sampled(fresh(tiny_weights), 4)
-    results = []
-    for rewards, chosen in (
-        ([10.0, -5.0, None, None], completions),
-        ([10.0, -5.0], completions[:2]),
-    ):
-        policy = fresh(tiny_weights)
-        Learner(policy, LossOptions(), DEFAULTS).update(
-            [group_of(chosen, [*rewards])], temperature=1.0
-        )
-        results.append(policy.adapter_state())
-    assert all(torch.equal(results[0][n], results[1][n]) for n in results[0])
+    whole, part = fresh(tiny_weights), fresh(tiny_weights)
+    completions = sampled(whole, 4)
+    update(whole, group_of(completions, [10.0, -5.0, None, None]))
+    update(part, group_of(completions[:2], [10.0, -5.0]))
+    require_near(whole, part.adapter_state())
 
 
-@pytest.mark.slow
-def test_packing_over_several_rows_does_not_change_the_update(tiny_weights: Path) -> None:
-    states = []
-    for tokens_per_micro_batch in (100_000, 64):
-        policy = fresh(tiny_weights)
-        groups = []
-        for seed in range(3):
-            completions = sampled(policy, 3, seed=seed)
-            groups.append(group_of(completions, [10.0, -5.0, 0.0]))
-        Learner(
-            policy, LossOptions(), replace(DEFAULTS, tokens_per_micro_batch=tokens_per_micro_batch)
-        ).update(groups, temperature=1.0)
-        states.append(policy.adapter_state())
-    for name in states[0]:
-        assert torch.allclose(states[0][name], states[1][name], atol=1e-5), name
-
-
-def test_recomputed_activations_give_the_same_update(tiny_weights: Path) -> None:
-    states = []
-    for recompute in (False, True):
-        policy = fresh(tiny_weights, gradient_checkpointing=recompute)
-        completions = sampled(policy, 4)
-        learner = Learner(policy, LossOptions(), DEFAULTS)
-        metrics = learner.update([group_of(completions, [10.0, -5.0, 0.0, 1.0])], temperature=1.0)
-        assert metrics["update/logprob_gap_max"] <= 1e-4
-        states.append(policy.adapter_state())
-    for name in states[0]:
-        assert torch.allclose(states[0][name], states[1][name], atol=1e-5), name
+@pytest.mark.parametrize(
+    ("how", "options"),
+    [({}, {"tokens_per_micro_batch": 64}), ({"gradient_checkpointing": True}, {})],
+    ids=["packed over several rows", "activations recomputed"],
+)
+def test_how_an_update_is_computed_does_not_change_it(
+    tiny_weights: Path, how: dict[str, Any], options: dict[str, Any]
+) -> None:
+    plain, other = fresh(tiny_weights), fresh(tiny_weights, **how)
+    groups = [group_of(sampled(plain, 3, seed=seed), [10.0, -5.0, 0.0]) for seed in range(3)]
+    update(plain, *groups)
+    metrics = update(other, *groups, **options)
+    assert metrics["update/logprob_gap_max"] <= 1e-4
+    require_near(other, plain.adapter_state(), 1e-5)
 
 
 def test_logprobs_of_another_temperature_stop_the_run(tiny_weights: Path) -> None:
@@ -235,77 +162,66 @@ def test_logprobs_of_another_temperature_stop_the_run(tiny_weights: Path) -> Non
     group = group_of(sampled(policy, 2), [10.0, -5.0])
     with pytest.raises(TrainingError, match="policy ratio is not 1"):
         Learner(policy, LossOptions(), DEFAULTS).update([group], temperature=0.5)
-    assert all(torch.equal(start[n], p) for n, p in policy.adapter_state().items())
+    require_near(policy, start)
 
 
 def test_a_loss_that_is_no_finite_number_changes_nothing(tiny_weights: Path) -> None:
     policy = fresh(tiny_weights)
     start = policy.adapter_state()
-    group = group_of(sampled(policy, 2), [math.inf, -5.0])
     with pytest.raises(TrainingError, match=r"update 0: loss is nan; nothing was changed\. Lower"):
-        Learner(policy, LossOptions(), DEFAULTS).update([group], temperature=1.0)
-    assert all(torch.equal(start[n], p) for n, p in policy.adapter_state().items())
+        update(policy, group_of(sampled(policy, 2), [math.inf, -5.0]))
+    require_near(policy, start)
     assert policy.version == 0
 
 
 def test_a_step_to_weights_that_are_no_finite_numbers_ends_the_run(tiny_weights: Path) -> None:
     policy = fresh(tiny_weights)
-    group = group_of(sampled(policy, 2), [10.0, -5.0])
-    learner = Learner(policy, LossOptions(), replace(DEFAULTS, learning_rate=math.inf))
     with pytest.raises(TrainingError, match="its step made weights that are no finite numbers"):
-        learner.update([group], temperature=1.0)
+        update(policy, group_of(sampled(policy, 2), [10.0, -5.0]), learning_rate=math.inf)
     assert policy.version == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("gap", "stops"), [(0.01, False), (0.05, True)])
 def test_what_half_precision_rounds_is_no_fault_and_more_is(
     tiny_weights: Path, gap: float, stops: bool
 ) -> None:
     policy = half(tiny_weights)
     group = sampled_elsewhere(policy, gap)
-    learner = Learner(policy, LossOptions(), DEFAULTS)
     if stops:
-        with pytest.raises(
-            TrainingError, match=r"mean log-prob gap .* wanted <= 3.0e-02 .rounding"
-        ):
-            learner.update([group], temperature=1.0)
+        said = r"mean log-prob gap .* wanted <= 3.0e-02 .rounding"
+        with pytest.raises(TrainingError, match=said):
+            update(policy, group)
     else:
-        metrics = learner.update([group], temperature=1.0)
-        assert metrics["update/logprob_gap_mean"] == pytest.approx(gap, abs=0.01)
+        found = update(policy, group)["update/logprob_gap_mean"]
+        assert found == pytest.approx(gap, abs=0.01)
 
 
 @pytest.mark.parametrize(
-    ("rounding", "gap", "wanted"),
-    [(0.04, 0.05, None), (0.03, 0.05, "4.5e-02"), (0.5, 0.15, "1.0e-01"), (None, 0.05, "3.0e-02")],
+    ("rounding", "gap", "options", "wanted"),
+    [
+        pytest.param(0.04, 0.05, {}, None, id="rounding explains it"),
+        pytest.param(0.03, 0.05, {}, "4.5e-02", id="more than that"),
+        pytest.param(0.5, 0.15, {}, "1.0e-01", id="more than rounding ever does"),
+        pytest.param(None, 0.05, {}, "3.0e-02", id="rounding unknown"),
+        pytest.param(0.04, 0.05, {"max_logprob_gap": 0.02}, "2.0e-02", id="a bar of the user's"),
+    ],
 )
 def test_a_gap_is_held_against_what_rounding_alone_makes_of_these_programs(
     tiny_weights: Path,
     monkeypatch: pytest.MonkeyPatch,
     rounding: float | None,
     gap: float,
+    options: dict[str, Any],
     wanted: str | None,
 ) -> None:
     policy = half(tiny_weights)
     group = sampled_elsewhere(policy, gap)
-    learner = Learner(policy, LossOptions(), DEFAULTS)
     monkeypatch.setattr(MicroBatchGradients, "rounding_gap", lambda *_: rounding)
     if wanted is None:
-        assert learner.update([group], temperature=1.0)["update/rounding_gap"] == rounding
+        assert update(policy, group, **options)["update/rounding_gap"] == rounding
     else:
         with pytest.raises(TrainingError, match=rf"wanted <= {wanted}\W"):
-            learner.update([group], temperature=1.0)
-
-
-def test_a_bar_that_the_user_sets_is_no_matter_of_rounding(
-    tiny_weights: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    policy = half(tiny_weights)
-    group = sampled_elsewhere(policy, 0.05)
-    options = replace(DEFAULTS, max_logprob_gap=0.02)
-    monkeypatch.setattr(MicroBatchGradients, "rounding_gap", lambda *_: 0.04)
-    with pytest.raises(TrainingError, match=r"wanted <= 2.0e-02: "):
-        Learner(policy, LossOptions(), options).update([group], temperature=1.0)
+            update(policy, group, **options)
 
 
 @pytest.mark.parametrize(
@@ -356,8 +272,7 @@ def test_stale_completions_are_corrected_not_refused(tiny_weights: Path) -> None
 
 def test_several_epochs_pass_over_the_same_rollouts(tiny_weights: Path) -> None:
     policy = fresh(tiny_weights)
-    learner = Learner(policy, LossOptions(), replace(DEFAULTS, epochs=3))
-    metrics = learner.update([group_of(sampled(policy, 3), [10.0, -5.0, 0.0])], temperature=1.0)
+    metrics = update(policy, group_of(sampled(policy, 3), [10.0, -5.0, 0.0]), epochs=3)
     assert metrics["update/ratio_max"] > 1.0 + 1e-6
     assert policy.version == 1
 

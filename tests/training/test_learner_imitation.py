@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from llm_as_judge.policy.adapter import AdapterSpec
-from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.model import Policy
 from llm_as_judge.training.gradients import MicroBatchGradients, Normalizers
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.micro_batches import MicroBatch, Tree, shares_of_trees
 from llm_as_judge.training.reference import UpdatePath, naive_logprobs
 from llm_as_judge.types import Completion, from_json, to_json
-from tiny_models import take_gradients
+from tiny_models import take_gradients, tiny_policy
 
 PROMPTS = ((5, 9, 3, 44, 17), (5, 9, 3, 44, 30, 31))
 PROGRAMS = (((7, 8, 9), (7, 10)), ((11, 12, 13, 14),))
@@ -24,9 +23,7 @@ TEMPERATURE = 0.7
 
 @pytest.fixture
 def policy(tiny_weights: Path) -> Policy:
-    return load_policy(
-        tiny_weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32", seed=0
-    )
+    return tiny_policy(tiny_weights)
 
 
 def trees(weights: tuple[tuple[float, ...], ...]) -> list[Tree]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from test_learner import group_of
 
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.micro_batches import MicroBatch, shares_of_trees, trees_of
 from llm_as_judge.types import Completion, Group
+from two_problems import group_of
 
 LOSS = LossOptions(advantage_norm="batch")
 

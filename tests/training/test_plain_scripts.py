@@ -35,6 +35,11 @@ print("steps", result.steps)
 MISUSED = "asyncio.run() cannot be called from a running event loop"
 
 
+@pytest.fixture
+def place(served_place: Path) -> Path:
+    return served_place
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["script", "running loop"])
 def test_training_needs_no_main_guard(place: Path, way: str) -> None:

@@ -16,23 +16,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from safetensors.torch import load_file
 from started_ranks import started
-from test_learner import group_of, sampled
+from test_learner import sampled
 from torch.nn import Parameter
 
 from llm_as_judge.assembly import load_policy_of
 from llm_as_judge.config import Config
-from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.launched import launched
-from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.model import Policy
 from llm_as_judge.training import ranks as ranks_module
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.ranks import Link, Peers, Ranks
 from llm_as_judge.training.worker import serve_gradients
 from llm_as_judge.types import Group
+from own_config import only_models
+from tiny_models import tiny_policy
+from two_problems import group_of
 
 STEPS, TREES = 5, 3
 WHOLE = pytest.mark.skipif("RANKS" not in os.environ, reason="half a minute: `make ranks`")
@@ -48,8 +49,7 @@ class Lesson:
     loss: LossOptions
 
     def policy(self) -> Policy:
-        shape = AdapterSpec(4, 8)
-        return load_policy(self.weights, adapter=shape, device="cpu", dtype="float32")
+        return tiny_policy(self.weights)
 
     def learned(self, policy: Policy, peers: Peers) -> dict[str, float]:
         """Metrics of the last step."""
@@ -134,8 +134,7 @@ def lead_idly(lesson: Lesson) -> None:
 @pytest.fixture
 def config(tmp_path: Path, tiny_weights: Path) -> Config:
     """Of the other ranks, whose only model is the tiny one."""
-    entry = {"format": "safetensors", "sources": [{"path": str(tiny_weights)}]}
-    (tmp_path / "models.yaml").write_text(yaml.safe_dump({"models": {"tiny": entry}}))
+    only_models(tmp_path, tiny=tiny_weights)
     return Config.model_validate(
         {
             "policy": {"name": "tiny", "device": "cpu", "dtype": "float32"},
@@ -149,9 +148,9 @@ def config(tmp_path: Path, tiny_weights: Path) -> Config:
 @pytest.mark.parametrize(
     ("count", "kl"),
     [
-        pytest.param(2, 0.0, id="two"),
+        pytest.param(2, 0.0, id="two", marks=WHOLE),
         pytest.param(4, 0.0, id="more than groups", marks=WHOLE),
-        pytest.param(2, 0.05, id="KL to the base model"),
+        pytest.param(2, 0.05, id="with KL to the base model"),
     ],
 )
 def test_after_five_steps_the_adapter_is_that_of_one_process(

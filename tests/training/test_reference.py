@@ -13,17 +13,17 @@ import torch
 from transformers import AttentionInterface
 
 from llm_as_judge.errors import ModelError
-from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.attention import ATTENTION_NAME, AttentionPlan, shared_prefix_attention
-from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.model import Policy
 from llm_as_judge.policy.recompute import recompute_activations
 from llm_as_judge.policy.sample import HFSampler
 from llm_as_judge.training.grpo import LossOptions
 from llm_as_judge.training.learner import Learner, OptimizerOptions
 from llm_as_judge.training.reference import UpdatePath, choose_path
-from llm_as_judge.types import Group, Message, Problem, Program, Reward, Rollout, Sampling
+from llm_as_judge.types import Group, Message, Sampling
 from streams import prompts
-from tiny_models import FAMILIES, edited, naive_logprobs, tiny, windowed
+from tiny_models import FAMILIES, edited, naive_logprobs, tiny, tiny_policy, windowed
+from two_problems import group_of
 
 PROMPTS = [
     [Message("user", "Problem: 1 + 1?")],
@@ -93,57 +93,34 @@ def test_recomputed_activations_are_checked_too() -> None:
     assert choose_path(policy_of(model)).name == "packed"
 
 
-def test_sliding_windows_take_the_naive_path(tiny_weights: Path, tmp_path: Path) -> None:
-    folder = windowed(tiny_weights, tmp_path / "windowed")
-    policy = load_policy(folder, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
-    path = choose_path(policy)
-    assert path.name == "naive"
-    assert "sliding-window" in path.reason
-
-
 def test_layers_without_attention_are_refused(tiny_weights: Path, tmp_path: Path) -> None:
     folder = edited(
         tiny_weights, tmp_path / "other", layer_types=["linear_attention", "full_attention"]
     )
     with pytest.raises(ModelError, match="linear_attention"):
-        load_policy(folder, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
+        tiny_policy(folder)
 
 
 def groups_of(policy: Policy) -> list[Group]:
-    sampler = HFSampler(policy)
-    sampled = sampler.complete(prompts(PROMPTS), Sampling(3, 1.0, 24, seed=1))
-    return [
-        Group(
-            Problem(f"p{i}", "gsm8k", "math", "1 + 1?", ("2",)),
-            tuple(
-                Rollout(f"p{i}", k, c, Program(c.text, c.text), reward=Reward({}, total))
-                for k, (c, total) in enumerate(zip(group, (10.0, -5.0, 1.0), strict=True))
-            ),
-        )
-        for i, group in enumerate(sampled)
-    ]
+    sampled = HFSampler(policy).complete(prompts(PROMPTS), Sampling(3, 1.0, 24, seed=1))
+    return [group_of(completions, [10.0, -5.0, 1.0]) for completions in sampled]
 
 
-def test_sampled_logprobs_of_a_windowed_model_are_its_own(
+def test_a_windowed_model_samples_and_learns_on_the_naive_path(
     tiny_weights: Path, tmp_path: Path
 ) -> None:
-    folder = windowed(tiny_weights, tmp_path / "windowed")
-    policy = load_policy(folder, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
-    for group in groups_of(policy):
-        for completion in (r.completion for r in group.rollouts):
-            with torch.no_grad():
-                wanted = naive_logprobs(
-                    policy.base, list(completion.prompt_ids), list(completion.token_ids), 1.0
-                )
-            assert torch.allclose(torch.tensor(completion.logprobs), wanted, atol=1e-5)
-
-
-def test_a_windowed_model_learns_on_the_naive_path(tiny_weights: Path, tmp_path: Path) -> None:
-    folder = windowed(tiny_weights, tmp_path / "windowed")
-    policy = load_policy(folder, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
+    policy = tiny_policy(windowed(tiny_weights, tmp_path / "windowed"))
+    path, groups = choose_path(policy), groups_of(policy)
+    assert path.name == "naive"
+    assert "sliding-window" in path.reason
+    for completion in (r.completion for group in groups for r in group.rollouts):
+        with torch.no_grad():
+            wanted = naive_logprobs(
+                policy.base, list(completion.prompt_ids), list(completion.token_ids), 1.0
+            )
+        assert torch.allclose(torch.tensor(completion.logprobs), wanted, atol=1e-5)
     learner = Learner(policy, LossOptions(), OptimizerOptions(learning_rate=1e-3))
-    metrics = learner.update(groups_of(policy), temperature=1.0)
-    assert metrics["update/logprob_gap_max"] <= 1e-4
+    assert learner.update(groups, temperature=1.0)["update/logprob_gap_max"] <= 1e-4
     assert policy.version == 1
 
 
@@ -151,7 +128,7 @@ def test_a_windowed_model_learns_on_the_naive_path(tiny_weights: Path, tmp_path:
 def test_both_paths_make_the_same_update(tiny_weights: Path) -> None:
     states, metrics = [], []
     for name in ("packed", "naive"):
-        policy = load_policy(tiny_weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
+        policy = tiny_policy(tiny_weights)
         groups = groups_of(policy)
         learner = Learner(
             policy,

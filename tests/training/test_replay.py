@@ -8,30 +8,19 @@ from typing import Any
 
 import pytest
 import yaml
+from tiny_runs import STEPS, require_same_records, run_config
+from tiny_runs import train as trained
 
 from fault_endpoint import FaultEndpoint
-from llm_as_judge.assembly.trainer import GRPOTrainer, TrainingResult
-from llm_as_judge.config import Config
-from llm_as_judge.data.files import write_problems
+from llm_as_judge.assembly.trainer import TrainingResult
 from llm_as_judge.errors import BudgetError
-from llm_as_judge.types import Problem
-from own_config import with_only_model
-
-PROBLEMS = [
-    Problem(f"gsm8k/train/{n}", "gsm8k", "math", f"What is {n} plus 2?", (str(n + 2),))
-    for n in range(6)
-]
-STEPS, GROUPS, SAMPLES = 3, 2, 4
+from llm_as_judge.runs.runlog import read_steps
 
 
 @pytest.fixture
-def place(
-    tmp_path: Path, fluent_weights: Path, audited: None, monkeypatch: pytest.MonkeyPatch
-) -> Path:
-    monkeypatch.setenv("LLM_AS_JUDGE_CONFIG", str(with_only_model(tmp_path, fluent_weights)))
-    monkeypatch.chdir(tmp_path)
-    write_problems(tmp_path / "train.jsonl", PROBLEMS)
-    return tmp_path
+def place(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(place)
+    return place
 
 
 def serve(place: Path, url: str) -> None:
@@ -41,36 +30,15 @@ def serve(place: Path, url: str) -> None:
 
 
 async def train(place: Path, name: str, *, resume: bool = False, **sections: Any) -> TrainingResult:
-    config = Config.model_validate(
-        {
-            "policy": {"name": "tiny", "device": "cpu", "dtype": "float32", "lora_rank": 4},
-            "sampling": {
-                "temperature": 1.0,
-                "max_new_tokens": 60,
-                "form": "body",
-                "prompt_style": "short",
-                "examples": False,  # the tiny policy knows short prompts
-            },
-            "executor": {"model": "served", "retries": 1, "timeout_s": 10.0},
-            "judge": {"model": "none"},
-            "training": {
-                "steps": STEPS,
-                "problems_per_step": GROUPS,
-                "samples_per_problem": SAMPLES,
-                "learning_rate": 1e-3,
-                "max_failed_fraction": 1.0,
-            },
-            "data": {"train_file": place / "train.jsonl"},
-            "output": {
-                "checkpoints": place / f"checkpoints_{name}",
-                "cache": place / "cache",
-                "results": place / "results",
-            },
-            **sections,
-        }
+    config = run_config(
+        place,
+        name,
+        executor={"model": "served", "retries": 1, "timeout_s": 10.0},
+        sampling={"examples": False},  # the tiny policy knows short prompts
+        training={"max_failed_fraction": 1.0},
+        **sections,
     )
-    trainer = GRPOTrainer(config=config, run_dir=place / f"run_{name}", resume=resume)
-    return await trainer.train()
+    return await trained(config, resume=resume)
 
 
 def right(asked: str) -> str:
@@ -85,18 +53,13 @@ async def test_a_recorded_run_is_replayed_without_its_endpoint_byte_for_byte(pla
         serve(place, server.url)
         recorded = await train(place, "recorded", calls={**calls, "mode": "record"})
         assert sum(server.met.values()) > server.met["ok"], "the endpoint never failed"
-    replays = [
-        await train(place, name, calls={**calls, "mode": "replay"}) for name in ("one", "two")
-    ]
-    for name in ("rollouts.jsonl", "metrics.jsonl"):
-        wanted = (recorded.run_dir / name).read_bytes()
-        assert [(replay.run_dir / name).read_bytes() for replay in replays] == [wanted, wanted]
-    sums = [
-        json.loads((run.run_dir / "ledger.json").read_text())["total"]
-        for run in (recorded, *replays)
-    ]
+    replay = await train(place, "replay", calls={**calls, "mode": "replay"})
+    require_same_records(replay.run_dir, recorded.run_dir)
+    paid, again = (
+        json.loads((run.run_dir / "ledger.json").read_text())["total"] for run in (recorded, replay)
+    )
     for name in ("calls", "attempts", "failed_attempts", "prompt_tokens", "completion_tokens"):
-        assert len({entry[name] for entry in sums}) == 1, name
+        assert paid[name] == again[name], name
 
 
 @pytest.mark.slow
@@ -112,8 +75,9 @@ async def test_a_spent_budget_stops_the_run_which_goes_on_with_a_greater_one(pla
         assert sum(server.met.values()) == asked + used - 1
         mended = await train(place, "poor", resume=True, budget={"calls": 3 * used})
     assert mended.steps == STEPS
-    for name in ("rollouts.jsonl", "metrics.jsonl"):
-        assert (mended.run_dir / name).read_bytes() == (whole.run_dir / name).read_bytes()
+    require_same_records(mended.run_dir, whole.run_dir)
+    older = [step["rollout/staleness"] for step in read_steps(whole.run_dir)]
+    assert older == [0.0, 1.0, 1.0], "and this with programs of older weights"
     total = json.loads((mended.run_dir / "ledger.json").read_text())["total"]
     served = sum(server.met.values()) - asked
     assert total["attempts"] == served, "the bill holds both parts of the broken run"

@@ -12,9 +12,8 @@ import pytest
 from llm_as_judge.assembly.learning import changed_setting
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ModelError
-from llm_as_judge.policy.adapter import AdapterSpec
 from llm_as_judge.policy.checkpoint import LATEST, MANIFEST, save_checkpoint
-from llm_as_judge.policy.model import Policy, load_policy
+from llm_as_judge.policy.model import Policy
 from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
 from llm_as_judge.runs.runlog import RunLog
 from llm_as_judge.training.resuming import Recovered, resumable
@@ -27,13 +26,14 @@ from llm_as_judge.types import (
     Rollout,
     Verdict,
 )
+from tiny_models import tiny_policy
 
 LEARNER = {"scheduler_step": 3, "updates": 2, "policy_version": 2}
 
 
 @pytest.fixture(scope="module")
 def policy(tiny_weights: Path) -> Policy:
-    return load_policy(tiny_weights, adapter=AdapterSpec(4, 8), device="cpu", dtype="float32")
+    return tiny_policy(tiny_weights)
 
 
 def save(root: Path, step: int, policy: Policy, run: str = "logs/one", **changes: Any) -> Path:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_as_judge.errors import OutputError
@@ -59,6 +59,7 @@ def test_a_hash_is_of_one_question_and_one_salt_and_shows_nothing(
     assert len(hashes.of(SUM, "a long answer " * 10_000)) == 16
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=200), st.sampled_from([SUM, WHO, PICK, CODE]))
 def test_any_text_has_a_hash(
     tmp_path_factory: pytest.TempPathFactory, text: str, problem: Problem

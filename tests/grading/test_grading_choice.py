@@ -170,23 +170,11 @@ def test_a_question_that_denies_leaves_a_statement_of_its_words_open() -> None:
 
 
 # ------------------------------------------------------------------------ values changed at random
-DRESSES = (
-    "{L}",
-    "({l})",
-    "{l})",
-    "{L}. {text}",
-    "Option {L}",
-    r"\boxed{{\text{{{L}}}}}",
-    r"\textbf{{({L})}}\ {text}",
-    "The answer is ({L}) {text}.",
-    "I choose {L}.",
-    "{text} ({L})",
-    "**{L}**",
-    "Answer: {L}",
-    "It is {text}.",
-    "{text}",
-    "{L} because it is so.",
-)
+DRESSES = items(r"""
+{L} | ({l}) | {l}) | {L}. {text} | Option {L} | \boxed{{\text{{{L}}}}} | \textbf{{({L})}}\ {text} | **{L}**
+The answer is ({L}) {text}. | I choose {L}. | {text} ({L}) | Answer: {L} | It is {text}. | {text}
+{L} because it is so.
+""")
 WORDS = st.text("bcdefghjklmnopqrstuvwxyz", min_size=3, max_size=8)
 OPTIONS = st.lists(WORDS, min_size=3, max_size=6, unique=True).map(
     lambda words: tuple(f"x{word}" for word in words)

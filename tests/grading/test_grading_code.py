@@ -1,6 +1,5 @@
 import ast
 import textwrap
-from collections.abc import Mapping
 
 import pytest
 
@@ -9,35 +8,19 @@ from llm_as_judge.grading import rules
 from llm_as_judge.grading.rules import extract_code
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.operators.syntax import parse_python
-from llm_as_judge.types import (
-    IsolationReport,
-    Json,
-    Problem,
-    RunLimits,
-    SandboxResult,
-    ServeOperator,
-    StubReport,
-    TestReport,
-)
+from llm_as_judge.types import Problem, TestReport
 
 
 class FakeSandbox:
     """Passes solutions that contain ``passes``; raises if told to be broken."""
-
-    isolation = IsolationReport("fake", {})
 
     def __init__(self, broken: bool = False) -> None:
         self.broken = broken
         self.seen: list[str] = []
 
     async def run_tests(
-        self,
-        solution: str,
-        entry_point: str,
-        tests: tuple[str, ...],
-        limits: RunLimits,
-        setup_code: str = "",
-    ) -> TestReport:
+        self, solution: str, entry: str, tests: tuple[str, ...], *_: object
+    ) -> object:
         if self.broken:
             raise SandboxError("no jail")
         self.seen.append(solution)
@@ -46,23 +29,9 @@ class FakeSandbox:
             passed, len(tests), () if passed else (0,), "" if passed else "AssertionError"
         )
 
-    async def try_stubs(
-        self, entry_point: str, tests: tuple[str, ...], limits: RunLimits, setup_code: str = ""
-    ) -> StubReport:
-        raise NotImplementedError
 
-    async def run_workflow(
-        self, source: str, arguments: Mapping[str, Json], serve: ServeOperator, limits: RunLimits
-    ) -> SandboxResult:
-        raise NotImplementedError
-
-    async def run_function(
-        self, source: str, function: str | None, arguments: list[Json], limits: RunLimits
-    ) -> SandboxResult:
-        raise NotImplementedError
-
-    async def aclose(self) -> None:
-        return None
+def judge_with(sandbox: FakeSandbox) -> Judge:
+    return Judge(sandbox)  # type: ignore[arg-type]
 
 
 PROBLEM = Problem(
@@ -123,27 +92,27 @@ def test_a_long_answer_without_code_is_parsed_few_times(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(("answer", "correct"), [(FENCED, True), ("def f(): return 1", False)])
 async def test_the_hidden_tests_decide(answer: str, correct: bool) -> None:
-    verdict = await Judge(FakeSandbox()).grade(PROBLEM, answer)
+    verdict = await judge_with(FakeSandbox()).grade(PROBLEM, answer)
     assert verdict.correct is correct
     assert verdict.stage == "code"
 
 
 async def test_an_empty_answer_runs_nothing() -> None:
     sandbox = FakeSandbox()
-    verdict = await Judge(sandbox).grade(PROBLEM, "  ")
+    verdict = await judge_with(sandbox).grade(PROBLEM, "  ")
     assert verdict.correct is False
     assert sandbox.seen == []
 
 
 async def test_a_broken_sandbox_is_not_a_wrong_answer() -> None:
     with pytest.raises(SandboxError):
-        await Judge(FakeSandbox(broken=True)).grade(PROBLEM, FENCED)
+        await judge_with(FakeSandbox(broken=True)).grade(PROBLEM, FENCED)
 
 
 async def test_without_sandbox_or_tests_code_is_not_graded() -> None:
     assert (await Judge().grade(PROBLEM, FENCED)).correct is None
     bare = Problem("mbpp/t/1", "mbpp", "code", "Write f.", entry_point="f")
-    assert (await Judge(FakeSandbox()).grade(bare, FENCED)).correct is None
+    assert (await judge_with(FakeSandbox()).grade(bare, FENCED)).correct is None
 
 
 @pytest.mark.parametrize(
@@ -157,6 +126,6 @@ async def test_without_sandbox_or_tests_code_is_not_graded() -> None:
     ],
 )
 async def test_a_block_in_a_thought_is_no_solution(answer: str, correct: bool) -> None:
-    judge = Judge(FakeSandbox())
+    judge = judge_with(FakeSandbox())
     assert (await judge.grade(PROBLEM, answer)).correct is correct
     await judge.aclose()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import random
+from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,15 +63,17 @@ def test_what_they_tell_apart_is_not(problem: Problem, answers: list[str]) -> No
     assert classes(problem, *answers) == list(range(len(answers)))
 
 
-async def test_formulas_are_compared_by_algebra() -> None:
-    equality = GradersEquality()
-    try:
-        found = await equality(
-            MATH, ["\\frac{\\sqrt{2}}{2}", "x+1", "\\frac{1}{\\sqrt{2}}", "1+x", "x", "\\pi"]
-        )
-    finally:
-        await equality.aclose()
-    assert found == [0, 1, 0, 1, 2, 3]
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def equality() -> AsyncIterator[GradersEquality]:
+    one = GradersEquality()
+    yield one
+    await one.aclose()
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_formulas_are_compared_by_algebra(equality: GradersEquality) -> None:
+    formulas = ["\\frac{\\sqrt{2}}{2}", "x+1", "\\frac{1}{\\sqrt{2}}", "1+x", "x", "\\pi"]
+    assert await equality(MATH, formulas) == [0, 1, 0, 1, 2, 3]
 
 
 SAID = st.sampled_from(
@@ -148,14 +152,11 @@ HOSTILE = {
 
 
 @pytest.mark.slow
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_a_hostile_answer_is_a_class_of_its_own(text: str) -> None:
-    equality = GradersEquality()
-    try:
-        assert await equality(MATH, ["18", text, "18.0"]) == [0, 1, 0]
-        assert await equality(QA, ["Edna Moss", text, "edna moss"]) == [0, 1, 0]
-    finally:
-        await equality.aclose()
+async def test_a_hostile_answer_is_a_class_of_its_own(equality: GradersEquality, text: str) -> None:
+    assert await equality(MATH, ["18", text, "18.0"]) == [0, 1, 0]
+    assert await equality(QA, ["Edna Moss", text, "edna moss"]) == [0, 1, 0]
 
 
 def test_a_long_answer_is_read_from_its_end() -> None:

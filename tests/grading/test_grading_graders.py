@@ -32,24 +32,22 @@ def shade(problem: Problem, answer: str) -> bool | None:
     return {"azure": True, "red": False}.get(answer.strip().lower())
 
 
-async def verdict(answer: str, problem: Problem = COLOR, **conditions: object) -> Verdict:
-    judge = Judge()
+async def verdict(
+    rules: Judge, answer: str, problem: Problem = COLOR, **conditions: object
+) -> Verdict:
     one = GraderFunction("shade", shade, **conditions)  # type: ignore[arg-type]
-    try:
-        with GRADERS.with_also([one]):
-            return await judge.grade(problem, answer)
-    finally:
-        await judge.aclose()
+    with GRADERS.with_also([one]):
+        return await rules.grade(problem, answer)
 
 
-async def test_a_grader_that_decides_has_the_word() -> None:
-    right, wrong = await verdict("azure"), await verdict("red")
+async def test_a_grader_that_decides_has_the_word(rules: Judge) -> None:
+    right, wrong = await verdict(rules, "azure"), await verdict(rules, "red")
     assert (right.correct, right.stage, right.rule) == (True, "grader", "shade.right")
     assert (wrong.correct, wrong.stage, wrong.rule) == (False, "grader", "shade.wrong")
 
 
-async def test_what_a_grader_leaves_open_goes_on_to_the_rules() -> None:
-    exact = await verdict("blue")
+async def test_what_a_grader_leaves_open_goes_on_to_the_rules(rules: Judge) -> None:
+    exact = await verdict(rules, "blue")
     assert (exact.correct, exact.stage) == (True, "qa")
 
 
@@ -75,19 +73,17 @@ async def test_a_grader_spares_the_judge_model() -> None:
     ],
 )
 async def test_a_grader_is_asked_where_all_its_conditions_hold(
-    conditions: dict[str, Any], asked: bool
+    rules: Judge, conditions: dict[str, Any], asked: bool
 ) -> None:
-    assert ((await verdict("azure", **conditions)).stage == "grader") is asked
+    assert ((await verdict(rules, "azure", **conditions)).stage == "grader") is asked
 
 
-async def test_a_grader_may_wait_and_may_say_a_whole_verdict() -> None:
+async def test_a_grader_may_wait_and_may_say_a_whole_verdict(rules: Judge) -> None:
     async def slow(problem: Problem, answer: str) -> Verdict:
         return Verdict(True, "grader", "half", score=0.5)
 
-    judge = Judge()
     with GRADERS.with_also([GraderFunction("slow", slow)]):
-        assert (await judge.grade(SUM, "5")).score == 0.5
-    await judge.aclose()
+        assert (await rules.grade(SUM, "5")).score == 0.5
 
 
 @pytest.mark.parametrize(
@@ -98,23 +94,21 @@ async def test_a_grader_may_wait_and_may_say_a_whole_verdict() -> None:
     ],
 )
 async def test_a_grader_that_fails_is_no_verdict(
-    grade: Callable[[Problem, str], bool], said: str
+    rules: Judge, grade: Callable[[Problem, str], bool], said: str
 ) -> None:
-    judge = Judge()
     with (
         GRADERS.with_also([GraderFunction("bad", grade)]),
         pytest.raises(GraderError, match=said),
     ):
-        await judge.grade(SUM, "5")
-    await judge.aclose()
+        await rules.grade(SUM, "5")
 
 
-async def test_a_condition_that_fails_is_told_likewise() -> None:
+async def test_a_condition_that_fails_is_told_likewise(rules: Judge) -> None:
     def never(problem: Problem) -> bool:
         return problem.options[0] == "A"
 
     with pytest.raises(GraderError, match="grader 'shade': c/1: IndexError"):
-        await verdict("azure", when=never)
+        await verdict(rules, "azure", when=never)
 
 
 class Raising:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 import pytest_asyncio
@@ -26,17 +26,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.chaos)
 
 
+Opened = Callable[[str], Awaitable[Sandbox]]
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def opened() -> AsyncIterator[Opened]:
+    """The sandbox of a kind: one for all tests of a process, since each run has a child of its own."""
+    known: dict[str, Sandbox] = {}
+
+    async def sandbox(kind: str) -> Sandbox:
+        if kind not in known:
+            known[kind] = await open_sandbox(kind, OPERATORS, max_children=4)  # type: ignore[arg-type]
+        return known[kind]
+
+    yield sandbox
+    for one in known.values():
+        await one.aclose()
+
+
 @pytest_asyncio.fixture(
-    scope="module", loop_scope="module", params=["jail", "landlock", "subprocess"]
+    scope="module", loop_scope="session", params=["jail", "landlock", "subprocess"]
 )
-async def sandbox(request: pytest.FixtureRequest) -> AsyncIterator[Sandbox]:
-    opened = await open_sandbox(request.param, OPERATORS, max_children=4)
-    yield opened
-    await opened.aclose()
+async def sandbox(request: pytest.FixtureRequest, opened: Opened) -> Sandbox:
+    return await opened(request.param)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["jail", "landlock"])
-async def jail(request: pytest.FixtureRequest) -> AsyncIterator[Sandbox]:
-    opened = await open_sandbox(request.param, ["Custom"], max_children=4)
-    yield opened
-    await opened.aclose()
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["jail", "landlock"])
+async def jail(request: pytest.FixtureRequest, opened: Opened) -> Sandbox:
+    return await opened(request.param)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from attacks import ATTACKS, source_of
 from bait import SECRET, World, lay_bait
 
-from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.sandbox.probing import JAIL_PROPERTIES
 from llm_as_judge.types import RunLimits, Sandbox, SandboxResult
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LIMITS = RunLimits(wall_s=5.0, cpu_s=3.0)
 
@@ -77,18 +75,11 @@ CONTROLS = {
 }
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def unjailed() -> AsyncIterator[Sandbox]:
-    opened = await open_sandbox("subprocess")
-    yield opened
-    await opened.aclose()
-
-
 @pytest.mark.parametrize(("name", "harm"), CONTROLS.items(), ids=CONTROLS)
 async def test_attacks_do_work_where_nothing_stops_them(
-    unjailed: Sandbox, tmp_path: Path, name: str, harm: str | None
+    opened: Callable[[str], Awaitable[Sandbox]], tmp_path: Path, name: str, harm: str | None
 ) -> None:
-    source = source_of(ATTACKS[name])
+    unjailed, source = await opened("subprocess"), source_of(ATTACKS[name])
     with lay_bait(tmp_path) as world:
         result = await unjailed.run_function(source, "f", [world.told()], LIMITS)
         if harm == "the victim is dead":

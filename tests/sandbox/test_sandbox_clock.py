@@ -18,7 +18,7 @@ from llm_as_judge.sandbox.launch import Exit
 from llm_as_judge.types import Json, Problem, RunLimits, Sandbox, TestReport
 
 INF = float("inf")
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Clock:
         return waiting.result()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock.now)

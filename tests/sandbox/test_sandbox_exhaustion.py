@@ -13,7 +13,7 @@ from llm_as_judge.errors import SandboxError
 from llm_as_judge.sandbox.forkserver import KEPT_READY, KINDS
 from llm_as_judge.types import RunLimits, Sandbox
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LIMITS = RunLimits(wall_s=5.0, cpu_s=3.0)
 EXHAUSTION = {

@@ -26,7 +26,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(st.lists(st.dictionaries(st.text(), JSON), max_size=4), st.integers(1, 9))
 def test_messages_survive_any_cutting_of_the_stream(
     messages: list[dict[str, Any]], size: int

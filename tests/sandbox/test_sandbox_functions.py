@@ -12,7 +12,7 @@ from llm_as_judge.sandbox import interpreter
 from llm_as_judge.sandbox.inside.packages import show
 from llm_as_judge.types import Json, RunLimits, Sandbox
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 QUICK = RunLimits(wall_s=10.0, cpu_s=5.0)
 ALGEBRA = RunLimits(wall_s=30.0, cpu_s=10.0)

@@ -9,7 +9,7 @@ import pytest
 
 from llm_as_judge.types import RunLimits, Sandbox
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 QUICK = RunLimits(wall_s=10.0, cpu_s=5.0)
 
@@ -199,7 +199,8 @@ async def test_a_grading_that_is_given_up_is_over_before_its_channels_are_closed
     sandbox: Sandbox,
 ) -> None:
     faults: list[dict[str, Any]] = []
-    asyncio.get_running_loop().set_exception_handler(lambda loop, fault: faults.append(fault))
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda loop, fault: faults.append(fault))
     grading = asyncio.ensure_future(
         sandbox.run_tests("import time\ndef f(x): time.sleep(99)", "f", ("assert f(1)",), QUICK)
     )
@@ -209,3 +210,4 @@ async def test_a_grading_that_is_given_up_is_over_before_its_channels_are_closed
         await grading
     assert not [t for t in asyncio.all_tasks() if "SplitGrading" in repr(t.get_coro())]
     assert faults == []
+    loop.set_exception_handler(None)

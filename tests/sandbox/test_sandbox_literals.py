@@ -63,7 +63,7 @@ def crossed(value: Any) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(VALUES)
 def test_builtin_values_cross_unchanged(value: Any) -> None:
     back = crossed(value)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
+import sys
 from pathlib import Path
-
-import pytest
 
 import llm_as_judge
 
 PACKAGE = Path(llm_as_judge.__file__).parent
-CHILD_SIDE = PACKAGE / "sandbox" / "inside"
+CHILD_SIDE = "sandbox/inside/"
 EXECUTING = {"exec", "eval", "__import__", "system", "popen", "runpy", "run_path", "run_module"}
 SUBPROCESS_ALLOWED = {
     "llm/local.py": "the model server",
@@ -20,6 +20,13 @@ SUBPROCESS_ALLOWED = {
     "sandbox/interpreter.py": "ldd on the interpreter",
     "sandbox/forkserver.py": "bubblewrap and the fork server",
 }
+
+
+@functools.cache
+def sources() -> dict[str, ast.Module]:
+    """The syntax of each file of the package."""
+    files = PACKAGE.rglob("*.py")
+    return {p.relative_to(PACKAGE).as_posix(): ast.parse(p.read_text("utf-8")) for p in files}
 
 
 def executing_calls(tree: ast.AST) -> set[str]:
@@ -41,39 +48,33 @@ def test_search_finds_what_it_looks_for() -> None:
 
 
 def test_nothing_outside_the_child_executes_text() -> None:
-    guilty = {}
-    for path in PACKAGE.rglob("*.py"):
-        if CHILD_SIDE not in path.parents:
-            found = executing_calls(ast.parse(path.read_text(encoding="utf-8")))
-            if found:
-                guilty[str(path.relative_to(PACKAGE))] = found
+    guilty = {
+        name: found
+        for name, tree in sources().items()
+        if not name.startswith(CHILD_SIDE) and (found := executing_calls(tree))
+    }
     assert guilty == {}
 
 
-@pytest.mark.slow
 def test_processes_are_started_only_where_it_is_known_why() -> None:
     starting = set()
-    for path in PACKAGE.rglob("*.py"):
-        names = {
-            alias.name
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            if isinstance(node, (ast.Import, ast.ImportFrom))
-            for alias in node.names
-        }
+    for name, tree in sources().items():
+        imports = [n for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom))]
+        names = {alias.name for node in imports for alias in node.names}
         if names & {"subprocess", "multiprocessing", "pty", "ProcessPoolExecutor"}:
-            starting.add(path.relative_to(PACKAGE).as_posix())
+            starting.add(name)
     assert starting <= set(SUBPROCESS_ALLOWED)
 
 
 def test_child_side_imports_the_standard_library_and_itself_alone() -> None:
-    import sys
-
-    for path in CHILD_SIDE.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    inside = {name: tree for name, tree in sources().items() if name.startswith(CHILD_SIDE)}
+    assert inside
+    for name, tree in inside.items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 roots = {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 roots = {str(node.module).split(".")[0]}
             else:
                 continue
-            assert roots <= sys.stdlib_module_names, path.name
+            assert roots <= sys.stdlib_module_names, name

@@ -14,7 +14,7 @@ from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.sandbox.forkserver import KEPT_READY, KINDS
 from llm_as_judge.types import RunLimits, Sandbox, SandboxResult
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LIMITS = RunLimits(wall_s=30.0)
 STATE = """

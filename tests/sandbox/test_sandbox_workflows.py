@@ -11,7 +11,7 @@ import pytest
 from llm_as_judge.errors import EndpointError, SandboxError
 from llm_as_judge.types import Json, RunLimits, Sandbox
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 QUICK = RunLimits(wall_s=10.0, cpu_s=5.0)
 

@@ -88,8 +88,17 @@ OWN_LABELS = [
 ]
 
 
-async def audited(rule: Callable[[Problem, str, int], bool | None]) -> AuditReport:
-    return await run_audit(Falsified(rule), "f", "model", OWN_LABELS, attack_numbers=10)
+REPORTS: dict[str, AuditReport] = {}
+
+
+async def audited(name: str) -> AuditReport:
+    """Of one of the false judges, or of ``truth``; made once."""
+    if name not in REPORTS:
+        rule = FALSE_JUDGES[name][0] if name != "truth" else lambda p, a, n: is_right(p, a)
+        REPORTS[name] = await run_audit(
+            Falsified(rule), "f", "model", OWN_LABELS, attack_numbers=10
+        )
+    return REPORTS[name]
 
 
 @pytest.mark.slow
@@ -107,23 +116,17 @@ async def test_a_model_cannot_pass_on_attacks_and_controls_alone() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FALSE_JUDGES)
 async def test_a_false_judge_fails_for_its_reason(name: str) -> None:
-    rule, reasons = FALSE_JUDGES[name]
-    report = await audited(rule)
+    report = await audited(name)
     assert not report.passed
-    assert reasons <= set(report.failures)
+    assert FALSE_JUDGES[name][1] <= set(report.failures)
 
 
 @pytest.mark.slow
 async def test_only_the_reason_is_reported_of_a_judge_right_otherwise() -> None:
-    assert (await audited(prone_to_master_keys)).failures == (
-        "precision",
-        "attacks accepted",
-        "precision: own",
-    )
-    report = await audited(FALSE_JUDGES["drifting"][0])
-    assert report.failures == ("flip rate",)
-    by_category = (await audited(prone_to_master_keys)).attacks
-    assert {name for name, cells in by_category.items() if cells["accepted"]} == {"master_key"}
+    prone = await audited("master_keys")
+    assert prone.failures == ("precision", "attacks accepted", "precision: own")
+    assert (await audited("drifting")).failures == ("flip rate",)
+    assert {name for name, cells in prone.attacks.items() if cells["accepted"]} == {"master_key"}
 
 
 @pytest.mark.slow
@@ -142,7 +145,7 @@ def case_is_left(problem: Problem, answer: str) -> bool:
 
 @pytest.mark.slow
 async def test_no_source_may_be_judged_badly_behind_many_easy_rows() -> None:
-    many = [replace(case, source="easy") for n in range(5) for case in renumbered(n)]
+    many = [replace(case, source="easy") for n in range(2) for case in renumbered(n)]
     report = await run_audit(
         Falsified(lambda p, a, n: p.id.startswith("own-") or is_right(p, a)),
         "f",
@@ -163,23 +166,21 @@ def renumbered(number: int) -> list[Case]:
 
 @pytest.mark.slow
 async def test_a_judge_that_knows_the_truth_passes() -> None:
-    report = await audited(lambda p, a, n: is_right(p, a))
+    report = await audited("truth")
     assert report.passed, report.failures
     assert report.precision.value == report.recall.value == 1.0
 
 
 @pytest.mark.slow
-async def test_the_shipped_rules_accept_no_attack() -> None:
-    judge = Judge()
+async def test_the_shipped_rules_accept_no_attack(rules: Judge) -> None:
     seen: list[tuple[int, int]] = []
     report = await run_audit(
-        judge,
-        judge.fingerprint,
+        rules,
+        rules.fingerprint,
         "rules",
         attack_numbers=10,
         progress=lambda d, n: seen.append((d, n)),
     )
-    await judge.aclose()
     assert report.passed, [report.failures, report.examples]
     assert report.attacks_accepted.value == 0.0
     assert seen[-1][0] == seen[-1][1]
@@ -195,51 +196,26 @@ def test_the_attack_set_is_large_varied_and_reproducible() -> None:
     assert len(make_attacks(numbers=100)) > 5000
 
 
+def labeled(
+    domain: str, reference: str, candidate: str, correct: bool, source: str
+) -> dict[str, Any]:
+    return {
+        "id": f"{domain}/{candidate}",
+        "domain": domain,
+        "question": "6*7?" if domain == "math" else "Who?",
+        "reference": reference,
+        "candidate": candidate,
+        "correct": correct,
+        "source": source,
+    }
+
+
 LABELED = [
-    {
-        "id": "1",
-        "domain": "math",
-        "question": "6*7?",
-        "reference": "42",
-        "candidate": "42",
-        "correct": True,
-        "source": "s",
-    },
-    {
-        "id": "2",
-        "domain": "math",
-        "question": "6*7?",
-        "reference": "42",
-        "candidate": "41",
-        "correct": False,
-        "source": "s",
-    },
-    {
-        "id": "3",
-        "domain": "qa",
-        "question": "Who?",
-        "reference": "Ada",
-        "candidate": "Bob",
-        "correct": False,
-    },
-    {
-        "id": "4",
-        "domain": "squad2",
-        "question": "Who?",
-        "reference": "",
-        "candidate": "unanswerable",
-        "correct": True,
-        "source": "q",
-    },
-    {
-        "id": "5",
-        "domain": "squad2",
-        "question": "Who?",
-        "reference": "",
-        "candidate": "Ada",
-        "correct": False,
-        "source": "q",
-    },
+    labeled("math", "42", "42", True, "s"),
+    labeled("math", "42", "41", False, "s"),
+    labeled("qa", "Ada", "Bob", False, ""),
+    labeled("squad2", "", "unanswerable", True, "q"),
+    labeled("squad2", "", "Ada", False, "q"),
 ]
 
 
@@ -250,11 +226,9 @@ def labeled_file(folder: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 @pytest.mark.slow
-async def test_labeled_rows_are_measured_by_source(tmp_path: Path) -> None:
+async def test_labeled_rows_are_measured_by_source(tmp_path: Path, rules: Judge) -> None:
     cases = read_labeled(labeled_file(tmp_path, LABELED))
-    judge = Judge()
-    report = await run_audit(judge, "f", "model", cases, attack_numbers=10)
-    await judge.aclose()
+    report = await run_audit(rules, "f", "model", cases, attack_numbers=10)
     assert report.sources["s"]["kind"] == "numeric"
     assert report.sources["s"]["kappa"].value == 1.0
     assert report.sources["q"]["kind"] == "SQuAD2"
@@ -279,11 +253,11 @@ async def test_only_a_fresh_passing_report_of_this_judge_lets_train(tmp_path: Pa
     path = tmp_path / "runs" / "audit.json"
     with pytest.raises(AuditError, match="no audit report; run: llm-as-judge judge audit "):
         require(path, "f")
-    write_report(await audited(lambda p, a, n: is_right(p, a)), path)
+    write_report(await audited("truth"), path)
     require(path, "f")
     with pytest.raises(AuditError, match="audit of judge f, not of g"):
         require(path, "g")
-    write_report(await audited(lambda p, a, n: True), path)
+    write_report(await audited("always_yes"), path)
     with pytest.raises(AuditError, match=r"failed its audit \(precision"):
         require(path, "f")
 
@@ -394,7 +368,7 @@ async def test_a_greater_sample_contains_the_smaller_one(tmp_path: Path) -> None
 
 @pytest.mark.slow
 async def test_what_the_model_decided_is_counted_apart() -> None:
-    report = await audited(lambda p, a, n: True)
+    report = await audited("always_yes")
     attacks, controls = len(make_attacks(numbers=10)), len(make_controls(numbers=10))
     nothing = {"right": 0, "right_accepted": 0, "wrong": 0, "wrong_accepted": 0}
     assert report.by_model["attack"] == {**nothing, "wrong": attacks, "wrong_accepted": attacks}
@@ -404,7 +378,7 @@ async def test_what_the_model_decided_is_counted_apart() -> None:
 
 @pytest.mark.slow
 async def test_the_report_is_shown_in_tables(tmp_path: Path) -> None:
-    report = await audited(lambda p, a, n: True)
+    report = await audited("always_yes")
     console = Console(record=True, width=160)
     console.print(render_report(report))
     text = console.export_text()

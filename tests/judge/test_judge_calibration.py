@@ -13,8 +13,6 @@ from llm_as_judge.judge.calibration import (
     calibrated,
     platt,
     probability,
-    reliability,
-    risk_coverage,
 )
 from llm_as_judge.judge.parts import HOLDING, OTHER_NUMBER
 from llm_as_judge.statistics import even_precision, wilson
@@ -188,16 +186,3 @@ def test_the_curve_through_the_labels_is_finite_and_rises() -> None:
 def test_equal_scores_are_all_accepted_or_none() -> None:
     rows = [Scored("qa", at % 2 == 0, None, 1.0) for at in range(400)]
     assert calibrated(rows, 0.97)["qa"].accept is None
-
-
-def test_the_surest_answers_come_first_in_the_risk_curve() -> None:
-    rows = [Scored("qa", True, None, 5.0), Scored("qa", True, None, -0.1)]
-    assert risk_coverage(rows, points=2) == [(0.5, 0.0), (1.0, 0.5)]
-
-
-def test_the_bars_of_the_diagram_hold_every_scored_row() -> None:
-    rows = noisy(300, 0.05)
-    limits = calibrated(rows, 0.9)["qa"]
-    bars = reliability([*rows, Scored("qa", True, True)], limits)
-    assert sum(bar.n for bar in bars) == 300
-    assert [bar.said for bar in bars] == sorted(bar.said for bar in bars)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -31,38 +32,32 @@ class Asked:
         return Verdict(True, "llm", "asked.right", score=score)
 
 
+async def graded(row: dict[str, Any], **options: Any) -> Verdict:
+    answer = read_answer(row)
+    async with aclosing(Judge(workers=1, **options)) as judge:
+        return await judge.grade(answer.problem, answer.candidate)
+
+
+FOR_THE_JUDGE = {**QA, "grader": "judge"}
+
+
 @pytest.mark.parametrize("candidate", ["blue", "red", "I do not know."])
 async def test_a_row_for_the_judge_meets_no_rule(candidate: str) -> None:
-    answer = read_answer({**QA, "grader": "judge", "candidate": candidate})
     last = Asked()
-    judge = Judge(last=last)
-    try:
-        verdict = await judge.grade(answer.problem, answer.candidate)
-    finally:
-        await judge.aclose()
+    verdict = await graded({**FOR_THE_JUDGE, "candidate": candidate}, last=last)
     assert (verdict.stage, last.of) == ("llm", [candidate])
     assert verdict.score is not None
 
 
 async def test_a_row_for_the_judge_is_open_where_there_is_none() -> None:
-    problem = read_answer({**QA, "grader": "judge"}).problem
-    judge = Judge(f1_threshold=0.1)
-    try:
-        verdict = await judge.grade(problem, "blue")
-    finally:
-        await judge.aclose()
+    verdict = await graded({**FOR_THE_JUDGE, "candidate": "blue"}, f1_threshold=0.1)
     assert (verdict.correct, verdict.rule) == (None, "owner.judge")
     assert "no judge" in verdict.explanation
 
 
 async def test_an_empty_answer_is_wrong_before_any_judge_is_asked() -> None:
-    problem = read_answer({**QA, "grader": "judge"}).problem
     last = Asked()
-    judge = Judge(last=last)
-    try:
-        assert (await judge.grade(problem, "  ")).correct is False
-    finally:
-        await judge.aclose()
+    assert (await graded({**FOR_THE_JUDGE, "candidate": "  "}, last=last)).correct is False
     assert not last.of
 
 
@@ -136,14 +131,10 @@ def test_no_set_says_how_code_is_graded() -> None:
 async def test_the_judge_grades_a_row_as_its_set_says() -> None:
     config = load_config("embedded", overrides=["data.answers={mine: {grader: judge}}"])
     last = Asked()
-    judge = Judge(last=last, sets=answers_of_sets(config))
-    problem = Problem("i", "mine_qa", "qa", "Which color?", ("blue",))
-    try:
-        assert (await judge.grade(problem, "blue")).stage == "llm"
-        typed = Problem("j", "mine_qa", "qa", "q", ("blue",), spec=AnswerSpec(grader="exact"))
-        assert (await judge.grade(typed, "blue")).stage == "qa"
-    finally:
-        await judge.aclose()
+    row = {**QA, "dataset": "mine_qa", "candidate": "blue"}
+    of_set = {"last": last, "sets": answers_of_sets(config)}
+    assert (await graded(row, **of_set)).stage == "llm"
+    assert (await graded({**row, "grader": "exact"}, **of_set)).stage == "qa"
     assert last.of == ["blue"]
 
 
@@ -190,21 +181,11 @@ COUNTRY = {**QA, "reference": "United Kingdom", "aliases": ["UK"]}
 async def test_rules_compare_as_the_row_says(
     row: dict[str, Any], candidate: str, correct: bool, rule: str
 ) -> None:
-    answer = read_answer({**row, "candidate": candidate})
-    judge = Judge(workers=1)
-    try:
-        verdict = await judge.grade(answer.problem, answer.candidate)
-    finally:
-        await judge.aclose()
+    verdict = await graded({**row, "candidate": candidate})
     assert (verdict.correct, verdict.rule) == (correct, rule)
 
 
 async def test_the_tests_of_a_code_row_may_be_named_as_its_grader() -> None:
     row = {"id": "1", "domain": "code", "tests": ["assert f() == 1"], "grader": "tests"}
-    answer = read_answer({**row, "candidate": "def f(): return 1"})
-    judge = Judge()
-    try:
-        verdict = await judge.grade(answer.problem, answer.candidate)
-    finally:
-        await judge.aclose()
+    verdict = await graded({**row, "candidate": "def f(): return 1"})
     assert verdict.rule == "code.no_sandbox"

@@ -31,13 +31,17 @@ def read_labeled(path: Path) -> list[Case]:
     Raises:
         DataError: rows are broken or have no label.
     """
-    cases = read_rows(path, _labeled)
+    cases = read_rows(path, labeled_case)
     if not cases:
         raise DataError(f"{path}: no row; wanted rows of `grade` with 'correct' and 'source'")
     return cases
 
 
-def _labeled(row: AnswerRow) -> Case:
+def labeled_case(row: AnswerRow) -> Case:
+    """
+    Raises:
+        DataError: it is broken or has no label; without its place.
+    """
     answer = read_answer(row)
     if not isinstance(row.get("correct"), bool):
         raise DataError("'correct' must be true or false")

@@ -12,12 +12,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from llm_as_judge.errors import ModelError
 from llm_as_judge.files import file_sha256, write_text
-from llm_as_judge.judge.calibration import Reliability, Thresholds
+from llm_as_judge.judge.calibration import Thresholds
 from llm_as_judge.refused import place_and_reason
 
 JUDGE_FILE, QUESTIONS = "judge.json", "questions.txt"
@@ -47,8 +48,9 @@ class JudgeFile(BaseModel):
     precision: float | None = None
     """What the thresholds promise; None = not calibrated yet."""
     thresholds: Mapping[str, Thresholds] = {}
-    risk_coverage: Mapping[str, list[tuple[float, float]]] = {}
-    reliability: Mapping[str, list[Reliability]] = {}
+    risk_coverage: Any = Field(default=None, exclude=True)
+    reliability: Any = Field(default=None, exclude=True)
+    """Figures in files of before."""
 
 
 def read_judge_file(folder: Path) -> JudgeFile:

@@ -1,6 +1,7 @@
 """Made examples: every family is made, says what its label says, and no wrong one is a gold."""
 
 import random
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -162,18 +163,6 @@ def test_a_zero_has_no_other_sign() -> None:
     assert "-0" not in changed_golds(Problem("q", "open", "math", "?", ("0",)), "0")
 
 
-async def test_mathematics_said_otherwise_is_never_rejected_by_the_rules() -> None:
-    rules = Judge(workers=1)
-    try:
-        for gold in ("12", "\\frac{3}{4}", "2x + 3"):
-            problem = Problem("q", "math", "math", "What is it?", (gold,))
-            for text in restated_math(gold):
-                verdict = await rules.grade(problem, text)
-                assert verdict.correct is not False, (gold, text, verdict)
-    finally:
-        await rules.aclose()
-
-
 @pytest.mark.parametrize(
     ("gold", "said"),
     [
@@ -198,16 +187,21 @@ def test_what_has_one_notation_is_not_restated(gold: str) -> None:
     assert restated(gold) == []
 
 
-async def test_a_restated_gold_is_never_rejected_by_the_rules() -> None:
-    rules = Judge(workers=1)
-    try:
-        for gold in ("4 May 1902", "seven", "1,250,000", "135 minutes", "$45", "3:45 pm", "5%"):
-            problem = Problem("q", "open", "qa", "What is it?", (gold,))
-            for text in restated(gold):
-                verdict = await rules.grade(problem, text)
-                assert verdict.correct is not False, (gold, text, verdict)
-    finally:
-        await rules.aclose()
+@pytest.mark.parametrize(
+    ("domain", "restate", "golds"),
+    [
+        ("math", restated_math, ("12", "\\frac{3}{4}", "2x + 3")),
+        ("qa", restated, ("4 May 1902", "seven", "1,250,000", "135 minutes", "$45", "3:45 pm", "5%")),
+    ],
+)  # fmt: skip
+async def test_a_restated_gold_is_never_rejected_by_the_rules(
+    rules: Judge, domain: Any, restate: Callable[[str], Sequence[str]], golds: tuple[str, ...]
+) -> None:
+    for gold in golds:
+        problem = Problem("q", "open", domain, "What is it?", (gold,))
+        for text in restate(gold):
+            verdict = await rules.grade(problem, text)
+            assert verdict.correct is not False, (gold, text, verdict)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from llm_as_judge.audit.attacks import Case
 from llm_as_judge.errors import DataError
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.training.judge.rows import (
+    Graded,
     Sets,
     is_for_calibration,
     question_key,
@@ -25,50 +27,33 @@ from llm_as_judge.training.judge.sources import BARE
 from llm_as_judge.types import Problem
 
 
-async def sets_of(labeled: list[Case], seed: int = 0, limit: int | None = None) -> Sets:
-    rules = Judge(workers=1)
-    try:
-        return await split_sets(labeled, [], rules, seed=seed, limit=limit)
-    finally:
-        await rules.aclose()
+async def sets_of(rules: Judge, seed: int = 0, limit: int | None = None) -> Sets:
+    return await split_sets(many(), [], rules, seed=seed, limit=limit)
+
+
+def asked_of(side: Iterable[Graded]) -> set[str]:
+    return {question_key(one.case) for one in side}
 
 
 @pytest.mark.slow
-async def test_no_question_is_both_learned_and_calibrated_on() -> None:
-    sets = await sets_of(many())
-    learned = {question_key(g.case) for g in sets.learn}
-    kept_apart = {question_key(g.case) for g in sets.calibrate}
-    assert learned
-    assert kept_apart
-    assert not learned & kept_apart
-
-
-@pytest.mark.slow
-async def test_thresholds_are_chosen_on_peoples_labels_where_there_are_any() -> None:
-    sets = await sets_of(many())
+async def test_thresholds_are_chosen_on_peoples_labels_of_other_questions(rules: Judge) -> None:
+    sets = await sets_of(rules)
     labeled = [g for g in sets.calibrate if g.case.category == "labeled"]
     made = [g for g in sets.calibrate if g.case.category != "labeled"]
     assert {g.case.correct for g in labeled} == {True, False}
     assert made  # they bound the thresholds: wrong, and left open by the rules
     assert all(g.open and not g.case.correct for g in made)
-    learned = {question_key(g.case) for g in sets.learn}
-    assert not learned & {question_key(g.case) for g in made}
+    assert sets.learn
+    assert not asked_of(sets.learn) & asked_of(sets.calibrate)
+    assert 2 * sum(g.case.correct for g in sets.learn) == len(sets.learn)
 
 
 @pytest.mark.slow
-async def test_a_domain_is_learned_with_as_many_right_as_wrong_answers() -> None:
-    for limit in (None, 40):
-        sets = await sets_of(many(), limit=limit)
-        right = sum(g.case.correct for g in sets.learn)
-        assert 2 * right == len(sets.learn)
-        assert limit is None or len(sets.learn) <= limit
-
-
-@pytest.mark.slow
-async def test_the_same_seed_gives_the_same_examples_and_another_seed_others() -> None:
-    first, again, other = [await sets_of(many(), seed=seed) for seed in (1, 1, 2)]
+async def test_the_same_seed_gives_the_same_examples_and_another_seed_others(rules: Judge) -> None:
+    first, again, other = [await sets_of(rules, seed, limit=40) for seed in (1, 1, 2)]
     assert first == again
     assert first.learn != other.learn
+    assert 2 * sum(g.case.correct for g in first.learn) == len(first.learn) <= 40
 
 
 def test_a_longer_file_keeps_each_question_on_its_side() -> None:
@@ -145,20 +130,18 @@ def test_a_row_of_question_and_reference_gives_made_answers_alone(tmp_path: Path
 
 
 @pytest.mark.slow
-async def test_every_source_gives_as_many_right_as_wrong_examples_and_none_drowns_another() -> None:
+async def test_every_source_gives_as_many_right_as_wrong_examples_and_none_drowns_another(
+    rules: Judge,
+) -> None:
     colors = [
         Problem(f"c/{n}", "colors", "qa", f"Which color has flag {n}?", (f"{LAKES[n % 8]} red",))
         for n in range(80)
     ]
     bare = [Case(problem, "", False, BARE, BARE) for problem in colors]
-    rules = Judge(workers=1)
-    try:
-        said: list[tuple[int, int]] = []
-        sets = await split_sets(
-            many(40), bare, rules, seed=0, limit=120, told=lambda *at: said.append(at)
-        )
-    finally:
-        await rules.aclose()
+    said: list[tuple[int, int]] = []
+    sets = await split_sets(
+        many(40), bare, rules, seed=0, limit=120, told=lambda *at: said.append(at)
+    )
     assert said == sorted(said)
     assert said[-1] == (120, 120)
     found = Counter((source_name(g.case), g.case.correct) for g in sets.learn)

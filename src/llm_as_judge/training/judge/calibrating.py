@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from llm_as_judge.audit.attacks import Case
 from llm_as_judge.errors import DataError, ModelError
 from llm_as_judge.files import write_text
 from llm_as_judge.jsonl import JsonLines
-from llm_as_judge.judge.calibration import Scored, calibrated, reliability, risk_coverage
+from llm_as_judge.judge.calibration import Scored, calibrated
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.judge.judge_file import (
     JUDGE_FILE,
@@ -22,7 +23,7 @@ from llm_as_judge.judge.judge_file import (
     write_judge_file,
 )
 from llm_as_judge.judge.parts import part_of
-from llm_as_judge.judge.scoring import Scorer
+from llm_as_judge.judge.scoring import InThread, Scorer
 from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.training.judge.rows import (
     Counted,
@@ -35,13 +36,13 @@ from llm_as_judge.training.judge.rows import (
     without_duplicates,
 )
 from llm_as_judge.training.judge.sources import LABELED
-from llm_as_judge.types import Problem, from_json
+from llm_as_judge.types import from_json
 
 PRECISION = 0.97
 """Least lower bound of acceptances and of rejections."""
 SCORES = "calibration.jsonl"
 """The answers that the thresholds of a folder were chosen on, with their log-odds."""
-_AT_ONCE = 32
+_AT_ONCE, _AT_ONCE_HERE = 32, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,7 @@ async def calibrate_on_rows(
             "on them promise too much. Take rows of other questions"
         )
     graded = await _to_calibrate(labeled, made.seed)
-    scorer = LabelScorer.load(place.weights, place.folder, layers=made.layers, device=place.device)
-    try:
-        rows = scored_rows(graded, scorer.log_odds, scoring)
-    finally:
-        scorer.close()
+    rows = await scored_here(place, made.layers, graded, scoring)
     return choose_thresholds(place.folder, made, rows, precision)
 
 
@@ -121,17 +118,14 @@ async def calibrate_endpoint(
         )
     labeled, _ = read_learnable(paths)
     graded = await _to_calibrate(labeled, seed)
-    pairs = _open_pairs(graded)
-    log_odds: list[float | None] = []
-    for at in range(0, len(pairs), _AT_ONCE):
-        log_odds += await scorer.log_odds(pairs[at : at + _AT_ONCE])
-        scoring(len(log_odds), len(pairs))
-    if pairs and all(one is None for one in log_odds):
-        raise ModelError(f"{base}: none of {len(pairs)} answers has a score; is it a chat model?")
+    rows = await _scored_rows(graded, scorer, scoring, _AT_ONCE)
+    asked = sum(one.open for one in graded)
+    if asked and all(row.log_odds is None for row in rows):
+        raise ModelError(f"{base}: none of {asked} answers has a score; is it a chat model?")
     made = JudgeFile(base=base, endpoint=True, seed=seed, examples={}, data_sha256="")
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / QUESTIONS, "")
-    return choose_thresholds(folder, made, _with_scores(graded, log_odds), precision)
+    return choose_thresholds(folder, made, rows, precision)
 
 
 async def _to_calibrate(labeled: Sequence[Case], seed: int) -> list[Graded]:
@@ -143,19 +137,8 @@ async def _to_calibrate(labeled: Sequence[Case], seed: int) -> list[Graded]:
 def choose_thresholds(
     folder: Path, made: JudgeFile, rows: Sequence[Scored], precision: float
 ) -> JudgeFile:
-    thresholds = calibrated(rows, precision)
-    labeled = [row for row in rows if not row.made]
-    of_domain = {name: [row for row in labeled if row.domain == name] for name in thresholds}
-    found = made.model_copy(
-        update={
-            "precision": precision,
-            "thresholds": thresholds,
-            "risk_coverage": {name: risk_coverage(mine) for name, mine in of_domain.items()},
-            "reliability": {
-                name: reliability(mine, thresholds[name]) for name, mine in of_domain.items()
-            },
-        }
-    )
+    update = {"precision": precision, "thresholds": calibrated(rows, precision)}
+    found = made.model_copy(update=update)
     write_judge_file(folder, found)
     write_text(folder / "README.md", judge_card(found, rows))
     lines = [json.dumps(asdict(row)) for row in rows]
@@ -163,34 +146,29 @@ def choose_thresholds(
     return found
 
 
-def scored_rows(
-    graded: Sequence[Graded],
-    log_odds_of: Callable[[Sequence[tuple[Problem, str]]], Sequence[float]],
-    scoring: Counted = lambda _done, _of: None,
+async def scored_here(
+    place: Place, layers: int | None, graded: Sequence[Graded], scoring: Counted
 ) -> list[Scored]:
-    """Every row with the rules' word; those that are open with log-odds.
+    """Every row with the rules' word; those that are open with the log-odds of the judge in the folder.
 
     Args:
-        log_odds_of: of candidates, each with its problem.
         scoring: told how many of the open rows are scored.
     """
-    pairs = _open_pairs(graded)
-    log_odds: list[float] = []
-    for at in range(0, len(pairs), 8):
-        log_odds += log_odds_of(pairs[at : at + 8])
+    scorer = LabelScorer.load(place.weights, place.folder, layers=layers, device=place.device)
+    try:
+        return await _scored_rows(graded, InThread(scorer), scoring, _AT_ONCE_HERE)
+    finally:
+        scorer.close()
+
+
+async def _scored_rows(
+    graded: Sequence[Graded], scorer: Scorer, scoring: Counted, at_once: int
+) -> list[Scored]:
+    pairs = [(g.case.problem, g.case.candidate) for g in graded if g.open]
+    log_odds: list[float | None] = []
+    for at in range(0, len(pairs), at_once):
+        log_odds += await scorer.log_odds(pairs[at : at + at_once])
         scoring(len(log_odds), len(pairs))
-    return _with_scores(graded, log_odds)
-
-
-def _open_pairs(graded: Sequence[Graded]) -> list[tuple[Problem, str]]:
-    return [(g.case.problem, g.case.candidate) for g in graded if g.open]
-
-
-def _with_scores(graded: Sequence[Graded], log_odds: Sequence[float | None]) -> list[Scored]:
-    """
-    Args:
-        log_odds: of the open ones, in their order.
-    """
     scores = iter(log_odds)
     by_people = {g.case.problem.domain for g in graded if g.case.category == LABELED}
     return [
@@ -206,22 +184,6 @@ def _with_scores(graded: Sequence[Graded], log_odds: Sequence[float | None]) -> 
 
 
 _CELLS = ("accepted right", "accepted wrong", "rejected right", "rejected wrong", "abstained")
-
-
-def threshold_figures(rows: Sequence[Scored], judge: JudgeFile) -> dict[str, dict[str, int]]:
-    """Domain -> what the thresholds do to the rows that they were chosen on, by what was right."""
-    found: dict[str, dict[str, int]] = {}
-    for domain, thresholds in judge.thresholds.items():
-        cells = dict.fromkeys(_CELLS, 0)
-        for row in rows:
-            if row.domain != domain or row.log_odds is None or row.made:
-                continue
-            said = thresholds.verdict(row.log_odds)
-            word = {True: "accepted", False: "rejected"}.get(said) if said is not None else None
-            label = "right" if row.correct else "wrong"
-            cells[f"{word} {label}" if word else "abstained"] += 1
-        found[domain] = cells
-    return found
 
 
 def judge_card(judge: JudgeFile, rows: Sequence[Scored]) -> str:
@@ -244,12 +206,19 @@ def judge_card(judge: JudgeFile, rows: Sequence[Scored]) -> str:
         f"| domain | accept from | reject to | {' | '.join(_CELLS)} |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for domain, cells in threshold_figures(rows, judge).items():
-        limits = judge.thresholds[domain]
+    words = {True: "accepted", False: "rejected", None: "abstained"}
+    for domain, limits in judge.thresholds.items():
+        cells = Counter[str]()
+        for row in rows:
+            if row.domain == domain and row.log_odds is not None and not row.made:
+                said = limits.verdict(row.log_odds)
+                label = "" if said is None else " right" if row.correct else " wrong"
+                cells[words[said] + label] += 1
         shown = [
             "-" if value is None else f"{value:.2f}" for value in (limits.accept, limits.reject)
         ]
-        lines.append(f"| {domain} | {' | '.join([*shown, *map(str, cells.values())])} |")
+        shown += [str(cells[name]) for name in _CELLS]
+        lines.append(f"| {domain} | {' | '.join(shown)} |")
     lines += [
         "",
         "Counts are of the answers that the rules left open among the rows kept apart for the thresholds.",

@@ -24,9 +24,8 @@ from llm_as_judge.judge.judge_file import (
 )
 from llm_as_judge.policy.adapter import CONFIG, WEIGHTS, AdapterSpec, read_spec
 from llm_as_judge.policy.checkpoint import latest_checkpoint, save_half
-from llm_as_judge.policy.label_scorer import LabelScorer
 from llm_as_judge.policy.model import Policy, load_policy
-from llm_as_judge.training.judge.calibrating import PRECISION, Place, choose_thresholds, scored_rows
+from llm_as_judge.training.judge.calibrating import PRECISION, Place, choose_thresholds, scored_here
 from llm_as_judge.training.judge.learner import JudgeLearner, LearnOptions, StepReport
 from llm_as_judge.training.judge.rows import (
     Counted,
@@ -123,13 +122,7 @@ async def train_judge(
     keys = sorted(known | digests(cases))
     write_text(place.folder / QUESTIONS, "".join(f"{key}\n" for key in keys))
     del learner  # its weights make room for the adapter as it was kept, in half precision
-    scorer = LabelScorer.load(
-        place.weights, place.folder, layers=options.layers, device=place.device
-    )
-    try:
-        rows = scored_rows(sets.calibrate, scorer.log_odds, scoring)
-    finally:
-        scorer.close()
+    rows = await scored_here(place, options.layers, sets.calibrate, scoring)
     return choose_thresholds(place.folder, made, rows, precision)
 
 

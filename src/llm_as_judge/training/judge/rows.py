@@ -13,16 +13,17 @@ import hashlib
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 
 from llm_as_judge.audit.attacks import Case
+from llm_as_judge.audit.labeled import labeled_case
 from llm_as_judge.errors import DataError, ModelError
 from llm_as_judge.grading.extract import plain
 from llm_as_judge.judge.cascade import EXACT_MATCH, Judge
 from llm_as_judge.judge.judge_file import QUESTIONS
-from llm_as_judge.judge.rows import AnswerRow, read_answer, read_rows
+from llm_as_judge.judge.rows import AnswerRow, read_rows
 from llm_as_judge.training.judge.examples import free_examples
 from llm_as_judge.training.judge.questions import questions_of
 from llm_as_judge.training.judge.sources import (
@@ -102,17 +103,12 @@ def _training_row(row: AnswerRow) -> tuple[Case, bool]:
         raise DataError(
             f"no {missing!r}; a labeled row has 'candidate' and 'correct', a question alone has neither"
         )
-    answer = read_answer(row if has_label else {**row, "candidate": ""})
-    if has_label and not isinstance(row["correct"], bool):
-        raise DataError("'correct' must be true or false")
-    if answer.problem.domain == "code":
+    case = labeled_case(row if has_label else {**row, "candidate": "", "correct": False})
+    if case.problem.domain == "code":
         raise DataError(
             "a code row: hidden tests alone decide on code, no judge does; leave code rows out"
         )
-    source = str(row.get("source") or "labeled")
-    category = LABELED if has_label else BARE
-    correct = bool(row.get("correct"))
-    return Case(answer.problem, answer.candidate, correct, source, category), has_label
+    return replace(case, category=LABELED if has_label else BARE), has_label
 
 
 def require_learnable(labeled: Sequence[Case], place: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import functools
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest_asyncio
 import torch
 from coverage import Coverage
 from fit import policy_shape
+from httpx._transports import default
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from safetensors.torch import load_file
 from transformers import (
@@ -44,6 +46,9 @@ settings.load_profile("repeated")
 # What verbs print is as wide wherever the tests run: before the first console is made.
 os.environ["COLUMNS"] = "80"
 os.environ.pop("LINES", None)
+
+# Clients of HTTP that speak to this machine alone: each would read all certificates for a twentieth of a second.
+default.create_ssl_context = functools.cache(default.create_ssl_context)  # type: ignore[attr-defined]
 
 # Tiny matrices: a second thread costs more than it gives, and on a busy machine far more.
 torch.set_num_threads(1)

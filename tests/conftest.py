@@ -63,7 +63,6 @@ def pytest_xdist_auto_num_workers() -> int:
 
 LONGEST = (
     "test_typed_commands.py",
-    "test_full_pipeline.py",
     "test_trainer.py",
     "test_sandbox_grading.py",
     "test_warm_start.py",

@@ -146,6 +146,14 @@ def command_line(arguments: list[str], config: str, output: str) -> None:
     main(arguments)
 
 
+def load_once(*modules: str) -> None:
+    """The fork server loads these of ours and torch before any clock runs."""
+    FORK.set_forkserver_preload([*(f"llm_as_judge.{module}" for module in modules), "torch"])
+    warm = FORK.Process(target=int)
+    warm.start()
+    warm.join()
+
+
 def started(place: Path, name: str, staleness: int, *options: str) -> Any:
     """A process that trains in ``place / name / "run"``."""
     train = ["train", "--config", str(settings(place, name, staleness))]

@@ -36,6 +36,7 @@ from killable_runs import (
     PROBLEMS,
     checkpoint_root,
     descendants,
+    load_once,
     require_equal,
     serving,
     settings,
@@ -65,7 +66,7 @@ def endpoint() -> Iterator[Knowing]:
 @pytest.fixture
 def place(served_place: Path) -> Path:
     """With an unbroken run called ``reference``."""
-    FORK.set_forkserver_preload(["llm_as_judge.assembly.trainer", "torch"])
+    load_once("assembly.trainer")
     assert require_right_rewards(unbroken(served_place, "reference", STALENESS)) == 40
     return served_place
 

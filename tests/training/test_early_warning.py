@@ -46,10 +46,6 @@ ALARMS = {
 REPAIRED = run(last=3, rollout__strictly_valid=0.02, rollout__repaired=0.95)
 
 
-def test_a_healthy_run_has_no_warning() -> None:
-    assert early_warnings(run()) == {}
-
-
 @pytest.mark.parametrize("name", ALARMS)
 def test_each_sign_gives_its_own_warning_and_no_other(name: str) -> None:
     assert list(early_warnings(ALARMS[name])) == [name]
@@ -81,23 +77,25 @@ def test_a_floor_of_half_the_first_entropy_is_advised_where_a_run_has_none(name:
     assert "entropy_floor" not in early_warnings(floored)[name]
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2])
-def test_too_little_is_no_sign(steps: int) -> None:
-    bad = {key: value for rows in ALARMS.values() for key, value in rows[-1].items()}
-    assert early_warnings([bad] * steps) == {}
+BAD = {key: value for rows in ALARMS.values() for key, value in rows[-1].items()}
 
 
-def test_figures_that_a_step_does_not_have_are_no_sign() -> None:
-    assert early_warnings([{"rollout/count": 8.0}] * 10) == {}
-
-
-def test_stale_programs_may_differ_from_the_policy() -> None:
-    assert early_warnings(run(last=9, update__logprob_gap_mean=0.3, rollout__staleness=1.0)) == {}
-
-
-def test_no_program_that_runs_or_few_kinds_that_earn_unlike_are_not_taken_for_copies() -> None:
-    for distinct in (0.0, 0.2):
-        assert early_warnings(run(rollout__distinct_programs=distinct)) == {}
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param(run(), id="a healthy run"),
+        *(pytest.param([BAD] * n, id=f"{n} bad steps are too few") for n in range(3)),
+        pytest.param([{"rollout/count": 8.0}] * 10, id="steps without the figures"),
+        pytest.param(
+            run(last=9, update__logprob_gap_mean=0.3, rollout__staleness=1.0),
+            id="stale programs differ from the policy",
+        ),
+        pytest.param(run(rollout__distinct_programs=0.0), id="no program runs"),
+        pytest.param(run(rollout__distinct_programs=0.2), id="few kinds that earn unlike"),
+    ],
+)
+def test_what_is_no_sign_gives_no_warning(steps: list[dict[str, float]]) -> None:
+    assert early_warnings(steps) == {}
 
 
 def test_a_warning_is_shown_when_it_comes_and_again_after_ten_steps() -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from killable_runs import (
-    FORK,
     GROUPS,
     SAMPLES,
     STEPS,
@@ -22,6 +21,7 @@ from killable_runs import (
     descendants,
     ended,
     left_over,
+    load_once,
     paid_twice,
     require_equal,
     resume_options,
@@ -48,10 +48,7 @@ def place(served_place: Path) -> Path:
 def test_a_run_killed_at_random_moments_ends_as_the_unbroken_one(
     place: Path, endpoint: Endpoint, staleness: int
 ) -> None:
-    FORK.set_forkserver_preload(["llm_as_judge.assembly.trainer", "torch"])
-    warm = FORK.Process(target=int)  # the fork server loads torch once, before the clock runs
-    warm.start()
-    warm.join()
+    load_once("assembly.trainer")
     began = time.monotonic()
     unbroken(place, "reference", staleness)
     seconds = time.monotonic() - began

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from chaos import TRIES, wait_until
 from full_disk import on_a_small_disk
-from killable_runs import FORK, serving
+from killable_runs import load_once, serving
 from killable_verbs import VERBS, Counting, held, kept_files, paid_again, started_verb, with_verbs
 
 KILLS = int(os.environ.get("KILLS", "0"))
@@ -42,10 +42,7 @@ def endpoint() -> Iterator[Counting]:
 
 @pytest.fixture
 def place(served_place: Path) -> Path:
-    FORK.set_forkserver_preload([f"llm_as_judge.{module}" for module in LOADED_ONCE])
-    warm = FORK.Process(target=int)  # before any clock runs
-    warm.start()
-    warm.join()
+    load_once(*LOADED_ONCE)
     return with_verbs(served_place)
 
 

@@ -39,12 +39,14 @@ def test_looking_whether_a_run_can_start_leaves_nothing_behind(tmp_path: Path) -
         ("judge", {"model": "gtp"}, r"judge\.model: no 'gtp'"),
         ("executor", {"model": "none"}, r"executor\.model: no 'none'"),
         ("executor", {"model": "qwen25-7b"}, r"'qwen25-7b' is safetensors weights, .*vllm serve"),
+        ("sampling", {"backend": "vlm"}, r"backend: no sampler 'vlm'; did you mean 'vllm'"),
+        ("data", {"train_file": "none.jsonl"}, "no such file; run: llm-as-judge data download, th"),
     ],
 )
-def test_an_unknown_model_is_named_with_the_known_ones(
+def test_what_is_unknown_is_named_with_what_is_known(
     tmp_path: Path, section: str, value: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises((ConfigError, DataError), match=message):
         check_before_training(config(tmp_path, **{section: value}), run_dir=None, resume=False)
 
 
@@ -64,34 +66,12 @@ def test_checkpoints_of_other_weights_of_the_same_name_are_not_gone_on_with(tmp_
             check_before_training(other, run_dir=None, resume=resume)
 
 
-def test_a_missing_training_file_says_what_makes_it(tmp_path: Path) -> None:
-    missing = {"train_file": tmp_path / "none.jsonl"}
-    with pytest.raises(
-        DataError, match="no such file; run: llm-as-judge data download, then data process"
-    ):
-        check_before_training(config(tmp_path, data=missing), run_dir=None, resume=False)
-
-
-def test_an_unknown_sampler_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"sampling\.backend: no sampler 'vlm'; did you mean 'vllm'"
-    ):
-        check_before_training(
-            config(tmp_path, sampling={"backend": "vlm"}), run_dir=None, resume=False
-        )
-
-
-@pytest.mark.parametrize("folder", ["checkpoints", "logs"])
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, folder: str) -> None:
-    (tmp_path / folder).write_text("a file stands where the folder should be")
-    with pytest.raises(OutputError, match=f"{folder}: cannot be written: Not a directory"):
-        check_before_training(config(tmp_path), run_dir=None, resume=False)
-
-
-def test_a_run_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("")
-    with pytest.raises(OutputError, match="run: cannot be written"):
-        check_before_training(config(tmp_path), run_dir=tmp_path / "run", resume=False)
+@pytest.mark.parametrize("name", ["checkpoints", "logs", "run"])
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("a file stands where the folder should be")
+    run_dir = tmp_path / "run" if name == "run" else None
+    with pytest.raises(OutputError, match=f"{name}: cannot be written: Not a directory"):
+        check_before_training(config(tmp_path), run_dir=run_dir, resume=False)
 
 
 def test_a_used_run_folder_is_refused(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -12,6 +12,7 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.reward import REWARD_PARTS, PartFunction
 from llm_as_judge.types import DOMAINS, Problem, Rollout
 
+Score = Callable[[Rollout, Sequence[Rollout]], float]
 PROBLEMS = [
     Problem(id=f"own/{domain}/0", dataset="own", domain=domain, question="6 x 7?", answers=("42",))
     for domain in DOMAINS
@@ -58,28 +59,24 @@ def test_a_part_of_ones_own_is_called_as_in_a_run() -> None:
     assert seen == [(PROBLEMS[0].id, 3)] * 3
 
 
-def test_a_part_that_fails_is_named_with_its_line() -> None:
-    def odd(rollout: Rollout, group: Sequence[Rollout]) -> float:
-        return 1.0 / (len(group) - 3)
-
-    with (
-        REWARD_PARTS.with_also([PartFunction("odd", odd, weight=1.0)]),
-        pytest.raises(
-            ConfigError, match=r"reward part 'odd': own/.*division by zero.*test_rehearsal"
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        pytest.param(
+            lambda rollout, group: 1.0 / (len(group) - 3),
+            r"reward part 'odd': own/.*division by zero.*test_rehearsal",
+            id="it fails",
         ),
-    ):
-        rehearsed_reward(load_config("smoke"), PROBLEMS[0])
-
-
-def test_a_score_off_the_scale_is_named_with_its_code_and_with_the_made_program() -> None:
-    def loud(rollout: Rollout, group: Sequence[Rollout]) -> float:
-        return 10.0 + rollout.index
-
-    with (
-        REWARD_PARTS.with_also([PartFunction("loud", loud, weight=1.0)]),
-        pytest.raises(
-            ConfigError,
-            match=r"rollout 1: found 11\.0, .*\(\S+test_rehearsal\.py:\d+\) \(on made programs, before anything runs: .*1 wrong",
+        pytest.param(
+            lambda rollout, group: 10.0 + rollout.index,
+            r"rollout 1: found 11\.0, .*\(\S+test_rehearsal\.py:\d+\) \(on made programs, before anything runs: .*1 wrong",
+            id="it is off the scale",
         ),
+    ],
+)
+def test_a_part_that_cannot_be_used_is_named_with_its_code(score: Score, said: str) -> None:
+    with (
+        REWARD_PARTS.with_also([PartFunction("odd", score, weight=1.0)]),
+        pytest.raises(ConfigError, match=said),
     ):
         rehearsed_reward(load_config("smoke"), PROBLEMS[0])

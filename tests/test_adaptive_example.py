@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from llm_as_judge.assembly import PromptRecord, under_trained_prompt
-from llm_as_judge.cli import main
 from llm_as_judge.config import load_config
 from llm_as_judge.config.grading import RewardConfig
 from llm_as_judge.config.policy import SamplingConfig
@@ -19,6 +18,7 @@ from llm_as_judge.evaluation.systems import check_base_model
 from llm_as_judge.policy.checkpoint import require_whole
 from llm_as_judge.renamed import with_new_keys
 from llm_as_judge.runs.judges import judges_of, unaudited_warning
+from typed_place import ended
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples" / "adaptive"
@@ -69,9 +69,7 @@ def test_nothing_of_the_machine_that_made_it_is_told() -> None:
 
 
 def command(*arguments: object) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    assert caught.value.code in (0, None)
+    ended([str(argument) for argument in arguments])
 
 
 def figures(path: Path) -> Any:

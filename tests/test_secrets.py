@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 import yaml
 
-from llm_as_judge.cli import main
 from llm_as_judge.config import checked_key, load_config, shipped_dir
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.quoting import without_known_keys
 from llm_as_judge.sandbox import open_sandbox
 from llm_as_judge.types import Problem, RunLimits
+from typed_place import ended
 
 KEY = "sk-planted-4f1b9c7e2d"
 OTHERS = ("OPENAI_API_KEY", "LLM_AS_JUDGE_API_KEY", "HF_TOKEN", "WANDB_API_KEY")
@@ -89,15 +89,6 @@ def place(tmp_path: Path, echo: str, fluent_weights: Path, monkeypatch: pytest.M
     return tmp_path
 
 
-def verb(*arguments: str) -> int:
-    """Exit status of the command line."""
-    try:
-        main(list(arguments))
-    except SystemExit as ended:
-        return int(ended.code or 0)
-    return 0
-
-
 def training(place: Path, retries: int) -> list[str]:
     sets = {
         "policy.name": "tiny",
@@ -131,11 +122,11 @@ def test_a_planted_key_is_found_nowhere(
 ) -> None:
     for run, retries in (("patient", 3), ("hasty", 0)):
         options = [*training(place, retries), "--set", f"output.checkpoints={place / run / 'c'}"]
-        assert verb("train", "--run-dir", str(place / run / "log"), *options) == 0
-    assert verb("report", "--run-dir", "patient/log", "--html", "page.html") == 0
-    assert verb("report", "--run-dir", "hasty/log") == 0
-    assert verb("monitor", "patient/log", "--once") == 0
-    assert verb("train", *training(place, 0), "--set", "executor.model=none-such") == 2
+        ended(["train", "--run-dir", str(place / run / "log"), *options])
+    ended(["report", "--run-dir", "patient/log", "--html", "page.html"])
+    ended(["report", "--run-dir", "hasty/log"])
+    ended(["monitor", "patient/log", "--once"])
+    ended(["train", *training(place, 0), "--set", "executor.model=none-such"], 2)
     assert f"Bearer {KEY}" in Echo.met_keys, "the key was never sent: nothing was shown"
     files = [path for path in place.rglob("*") if path.is_file()]
     names = {path.name for path in files}

@@ -16,7 +16,6 @@ from pathlib import Path
 import pack_figures
 import pytest
 
-from llm_as_judge.cli import main
 from llm_as_judge.config import Config
 from llm_as_judge.llm.pool import POOL, Pool
 from llm_as_judge.llm.recording import row_digest
@@ -24,6 +23,7 @@ from llm_as_judge.llm.rounds import NOTES
 from llm_as_judge.runs.results import FullResults, read_results_file
 from llm_as_judge.types import DOMAINS, Domain
 from llm_as_judge.workflow.program import form_of, parse_program
+from typed_place import ended
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -79,9 +79,7 @@ def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "argv", words[1:])
         recipe.main()
         return
-    with pytest.raises(SystemExit) as caught:
-        main(words[1:])
-    assert caught.value.code in (0, None)
+    ended(words[1:])
 
 
 @pytest.mark.slow

@@ -1,12 +1,31 @@
-"""A verb called as a person calls it, and what came of it."""
+"""A verb called as a person calls it and what came of it; rows to evaluate, and a task of one's own."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from llm_as_judge.cli import main
+from llm_as_judge.types import Problem
+
+ROWS = {
+    "gsm8k": [
+        Problem(f"gsm8k/test/{n}", "gsm8k", "math", f"What is {n} + 1?", (str(n + 1),))
+        for n in range(4)
+    ],
+    "hotpotqa": [
+        Problem(f"hotpotqa/test/{n}", "hotpotqa", "qa", f"Who lit lamp {n}?", ("Edna",))
+        for n in range(2)
+    ],
+}
+OPTIONS = (
+    *("--config", "embedded", "--executor", "scripted", "--set", "judge.kind=llm"),
+    *("--set", "data.sets=[gsm8k,hotpotqa]", "--limit", "3"),
+)
+"""Of a small evaluation of ``ROWS``."""
+ADDRESS = "openai:some/model:7b@http://127.0.0.1:9/v1"
 
 
 class Verbs:
@@ -35,3 +54,26 @@ class Verbs:
 def written(name: str, text: str) -> str:
     Path(name).write_text(text, encoding="utf-8")
     return name
+
+
+def rows(math: int = 12, qa: int = 0) -> str:
+    """The file of a task of one's own, with so many rows of each type."""
+    given: list[dict[str, str]] = [
+        {
+            "problem": f"What is {n} times {n * n + 7}?",
+            "answer": str(n * (n * n + 7)),
+            "type": "math",
+        }
+        for n in range(math)
+    ]
+    given += [
+        {"problem": f"Who keeps key number {n}?", "answer": "Ada", "type": "qa"} for n in range(qa)
+    ]
+    return written("mine.jsonl", "".join(json.dumps(row) + "\n" for row in given))
+
+
+def began(verb: Verbs, *more: str, executor: str = ADDRESS) -> str:
+    """What init said of that file."""
+    code, out, err = verb("init", "mine.jsonl", "--executor", executor, *more)
+    assert code == 0, err
+    return out + err

@@ -7,10 +7,8 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-import own_task
 import pytest
-from called_verbs import Verbs
-from held_out import OPTIONS, ROWS
+from called_verbs import OPTIONS, ROWS, Verbs, began, rows
 
 from llm_as_judge.cli import main
 from llm_as_judge.data.files import write_problems
@@ -42,8 +40,8 @@ def verb(capsys: pytest.CaptureFixture[str]) -> Verbs:
 
 
 def _write_rows(folder: Path) -> None:
-    for name, rows in ROWS.items():
-        write_problems(folder / "data" / "test" / f"{name}_test.jsonl", rows)
+    for name, held_out in ROWS.items():
+        write_problems(folder / "data" / "test" / f"{name}_test.jsonl", held_out)
 
 
 @pytest.fixture
@@ -68,8 +66,8 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def mine(verb: Verbs) -> str:
     """What init said of a task of twelve rows, begun in this folder."""
-    own_task.rows()
-    return own_task.began(verb)
+    rows()
+    return began(verb)
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from called_verbs import Verbs
-from held_out import OPTIONS, ROWS
+from called_verbs import OPTIONS, ROWS, Verbs
 from written_results import row, written
 
 from llm_as_judge.data.files import write_problems

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from called_verbs import Verbs, written
-from own_task import began
+from called_verbs import Verbs, began, written
 
 from llm_as_judge.config import load_config
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from called_verbs import Verbs, written
-from held_out import OPTIONS, ROWS
+from called_verbs import OPTIONS, ROWS, Verbs, written
 
 from llm_as_judge.cli.evaluating import (
     _complain_of_cut_replies,

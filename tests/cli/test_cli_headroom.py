@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from called_verbs import Verbs
-from held_out import OPTIONS
+from called_verbs import OPTIONS, Verbs
 
 from llm_as_judge.cli import searching
 from llm_as_judge.views.progress import Progress

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from called_verbs import Verbs
+from called_verbs import OPTIONS, Verbs
 from evaluation_values import RIGHT, answered, group, problem
-from held_out import OPTIONS
 from planted import problems, programs
 
 from llm_as_judge.evaluation.program_runs import all_runs

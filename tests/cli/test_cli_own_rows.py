@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from called_verbs import Verbs, written
-from own_task import ADDRESS, began, rows
+from called_verbs import ADDRESS, Verbs, began, rows, written
 
 from llm_as_judge.config import load_config
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from called_verbs import Verbs, written
-from own_task import ADDRESS, began, rows
+from called_verbs import ADDRESS, Verbs, began, rows, written
 
 from documented import ROOT
 from endpoint_modes import sound

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from called_verbs import Verbs
-from held_out import OPTIONS, ROWS
+from called_verbs import OPTIONS, ROWS, Verbs
 
 from llm_as_judge.cli.searching import _rows
 from llm_as_judge.config import Config

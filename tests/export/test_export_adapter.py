@@ -21,7 +21,6 @@ from safetensors.torch import load_file
 
 from adapter_checkpoints import checkpoint, logits, told_of, trained
 from llm_as_judge.assembly import PromptRecord
-from llm_as_judge.cli import main
 from llm_as_judge.config import load_config
 from llm_as_judge.errors import ConfigError, ModelError, OutputError
 from llm_as_judge.evaluation.systems import check_base_model
@@ -29,6 +28,7 @@ from llm_as_judge.export.adapter import export_adapter, push_token, without_path
 from llm_as_judge.export.card import model_card
 from llm_as_judge.policy.checkpoint import load_state
 from llm_as_judge.policy.model import load_policy
+from typed_place import ended
 
 LOAD = """
 import sys, torch
@@ -292,13 +292,6 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Hub]]:
         server.shutdown()
 
 
-def export(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main(["export", "adapter", *arguments])
-    assert isinstance(caught.value.code, int)
-    return caught.value.code
-
-
 def test_push_uploads_the_adapter_and_its_card(
     hub: type[Hub],
     tiny_weights: Path,
@@ -309,7 +302,7 @@ def test_push_uploads_the_adapter_and_its_card(
     monkeypatch.setenv("HF_TOKEN", "a_write_token")
     monkeypatch.chdir(tmp_path)
     saved = checkpoint(tmp_path / "own", trained(tiny_weights))
-    assert export(str(saved), "--push", "acme/adapter") == 0
+    ended(["export", "adapter", str(saved), "--push", "acme/adapter"])
     assert [(r["organization"], r["name"]) for r in hub.repositories] == [("acme", "adapter")]
     assert hub.files == {
         p.relative_to("adapter").as_posix(): p.read_bytes()
@@ -319,7 +312,7 @@ def test_push_uploads_the_adapter_and_its_card(
     assert hub.tokens == {"Bearer a_write_token"}
     assert "pushed   " in capsys.readouterr().out
     monkeypatch.setenv("HF_TOKEN", "read_only")
-    assert export(str(saved), "--push", "acme/adapter", "--out", "second") == 2
+    ended(["export", "adapter", str(saved), "--push", "acme/adapter", "--out", "second"], 2)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: --push acme/adapter: ")
     assert line.endswith("hf upload acme/adapter second")
@@ -341,7 +334,7 @@ def test_push_without_network_token_or_name_is_one_line_before_anything_is_writt
     with pytest.raises(ConfigError, match="wanted a repository's id OWNER/NAME"):
         push_token("adapter")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    assert export(str(saved), "--push", "acme/adapter") == 2
+    ended(["export", "adapter", str(saved), "--push", "acme/adapter"], 2)
     (line,) = capsys.readouterr().err.splitlines()
     assert "http://127.0.0.1:9 not reachable" in line
     assert not Path("adapter").exists()

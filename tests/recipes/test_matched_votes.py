@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -116,28 +114,27 @@ def test_a_target_that_is_not_whole_is_one_line(tmp_path: Path, domains: Any, sa
     assert said in str(caught.value)
 
 
-def test_votes_are_matched_only_with_one_executor_and_its_settings(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"concurrency": 1}, ""),  # how fast is no matter
+        (
+            {"max_tokens": 99},
+            r"executor.max_tokens 2048 \(.*trained.*\), 99 \(.*cot.*\); .* evaluate all of them alike",
+        ),
+        ({"enhance": False}, r"executor.enhance true \(.*\), false"),
+        ({"weights": "others"}, r"weights of the executor w .*, others"),
+    ],
+)
+def test_votes_are_matched_only_with_one_executor_and_its_settings(
+    tmp_path: Path, other: dict[str, Any], said: str
+) -> None:
     target = results(tmp_path / "trained_results.json", math=1000)
     price = results(tmp_path / "cot_results.json", math=300)
     with_settings(target)
-    with_settings(price, concurrency=1)  # how fast is no matter
-    assert matching_votes(target, 12)["math"].votes == 3
-    shutil.rmtree(tmp_path / "runs")
-    with_settings(target)
-    with_settings(price, max_tokens=99)
-    said = (
-        rf"executor.max_tokens 2048 \({re.escape(str(target))}\), "
-        rf"99 \({re.escape(str(price))}\); .* evaluate all of them alike"
-    )
-    with pytest.raises(DataError, match=said):
-        matching_votes(target, 12)
-    shutil.rmtree(tmp_path / "runs")
-    with_settings(target)
-    with_settings(price, enhance=False)
-    with pytest.raises(DataError, match=r"executor.enhance true \(.*\), false"):
-        matching_votes(target, 12)
-    shutil.rmtree(tmp_path / "runs")
-    with_settings(target)
-    with_settings(price, weights="others")
-    with pytest.raises(DataError, match=r"weights of the executor w .*, others"):
-        matching_votes(target, 12)
+    with_settings(price, **other)
+    if said:
+        with pytest.raises(DataError, match=said):
+            matching_votes(target, 12)
+    else:
+        assert matching_votes(target, 12)["math"].votes == 3

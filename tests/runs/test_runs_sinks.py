@@ -136,22 +136,15 @@ for first in (1, 3):  # a run, and the same run gone on with
 """
 
 
-def track(folder: Path, name: str) -> None:
-    """In a process of its own: a tracker leaves threads and hooks behind."""
-    done = subprocess.run(
-        [sys.executable, "-c", TRACK, str(folder), name],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.slow
 def test_wandb_keeps_an_offline_run_without_key_or_network(tmp_path: Path) -> None:
+    """In a process of its own: a tracker leaves threads and hooks behind."""
     pytest.importorskip("wandb")
-    track(tmp_path / "logs" / "run 1", "wandb")
-    kept = sorted((tmp_path / "logs" / "run 1" / "wandb").glob("offline-run-*/run-*.wandb"))
+    run = tmp_path / "logs" / "run 1"
+    command = [sys.executable, "-c", TRACK, str(run), "wandb"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    kept = sorted((run / "wandb").glob("offline-run-*/run-*.wandb"))
     assert kept
     text = b"".join(path.read_bytes() for path in kept)
     assert all(part in text for part in (b"reward/mean", b"time/step_s"))

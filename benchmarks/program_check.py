@@ -140,7 +140,7 @@ async def report_mutants(count: int, seed: int) -> None:
 
 
 async def report_errors(run: bool) -> None:
-    entries = [(entry, entry.parse()) for entry in corpus()]
+    entries = [(entry, entry.program) for entry in corpus()]
     valid = [(e, p) for e, p in entries if e.valid]
     rejected = [e.name for e, p in valid if not p.strictly_valid]
     missed = [e.name for e, p in entries if not e.valid and not p.diagnostics]

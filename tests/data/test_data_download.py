@@ -4,15 +4,13 @@ import json
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
-from threading import Thread
-from typing import IO, ClassVar
+from typing import IO
 
 import pytest
 
+from http_answers import answering
 from llm_as_judge.config import HubRecord, load_hub_records
 from llm_as_judge.data.catalog import CATALOG
 from llm_as_judge.data.download import acquire, fetch_humaneval
@@ -233,44 +231,24 @@ def test_rows_travel_through_the_datasets_library(tmp_path: Path) -> None:
         DatasetsHub(tmp_path / "cache").fetch(missing, "c0ffee", stream)
 
 
-class RevisionServer(BaseHTTPRequestHandler):
-    """A hub of one data set; ``down``: a service that answers 503."""
-
-    down: ClassVar[bool]
-
-    def do_GET(self) -> None:
-        found = self.path == "/api/datasets/openai/gsm8k/revision/main"
-        self.send_response(503 if self.down else 200 if found else 404)
-        self.end_headers()
-        self.wfile.write(b'{"sha": "abc123"}')
-
-    do_HEAD = do_GET
-
-    def log_message(self, *_: object) -> None:
-        """Quiet."""
+def test_newest_revision_is_resolved_and_missing_sets_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = "/api/datasets/openai/gsm8k/revision/main"
+    with answering(lambda path: 200 if path == known else 404, body=b'{"sha": "abc123"}') as url:
+        monkeypatch.setenv("HF_ENDPOINT", url)
+        hub = DatasetsHub(tmp_path)
+        assert hub.unreachable() == ""
+        assert hub._newest("openai/gsm8k") == "abc123"
+        missing = HubRecord(repo="no/such", configs=("default",), splits=("train",))
+        with pytest.raises(DataError, match="404"):
+            hub.fetch(missing, None, io.BytesIO())
 
 
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DatasetsHub]:
-    RevisionServer.down = False
-    with ThreadingHTTPServer(("127.0.0.1", 0), RevisionServer) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
-        yield DatasetsHub(tmp_path)
-        server.shutdown()
-
-
-def test_newest_revision_is_resolved_and_missing_sets_are_refused(hub: DatasetsHub) -> None:
-    assert hub.unreachable() == ""
-    assert hub._newest("openai/gsm8k") == "abc123"
-    missing = HubRecord(repo="no/such", configs=("default",), splits=("train",))
-    with pytest.raises(DataError, match="404"):
-        hub.fetch(missing, None, io.BytesIO())
-
-
-def test_a_service_that_is_down_is_no_hub(hub: DatasetsHub) -> None:
-    RevisionServer.down = True
-    assert hub.unreachable().endswith("answered 503")
+def test_a_service_that_is_down_is_no_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(lambda path: 503) as url:
+        monkeypatch.setenv("HF_ENDPOINT", url)
+        assert DatasetsHub(tmp_path).unreachable().endswith("answered 503")
 
 
 def test_no_package_index_is_one_clear_line(tmp_path: Path, no_index: None) -> None:

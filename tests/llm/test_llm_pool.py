@@ -167,14 +167,9 @@ def writer(folder: Path, name: str, count: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.PIPE)
 
 
-def test_two_processes_write_into_one_pool_without_loss(tmp_path: Path) -> None:
-    writers = [writer(tmp_path, name, 200) for name in ("a", "b")]
-    assert [one.communicate(timeout=120) and one.returncode for one in writers] == [0, 0]
-    pool = Pool(tmp_path)
-    assert (len(pool), damaged(pool)) == (300, 0)
-
-
-def test_a_writer_killed_in_the_midst_loses_nothing_that_it_had_put(tmp_path: Path) -> None:
+def test_of_two_processes_that_write_a_killed_one_loses_nothing_that_it_had_put(
+    tmp_path: Path,
+) -> None:
     killed, other = writer(tmp_path, "a", 1_000_000), writer(tmp_path, "b", 200)
     assert killed.stdout is not None
     said = [int(killed.stdout.readline()) for _ in range(5)][-1]
@@ -182,8 +177,12 @@ def test_a_writer_killed_in_the_midst_loses_nothing_that_it_had_put(tmp_path: Pa
     killed.communicate()
     assert other.communicate(timeout=120)[0].endswith(b"199\n")
     pool = Pool(tmp_path)
-    for number in range(1, said + 1, 2):
-        assert text_of(pool.get(request_digest("m", ask(f"a {number}", seed=5))))
+    put_texts = [f"a {number}" for number in range(1, said + 1, 2)]
+    put_texts += [f"b {number}" if number % 2 else f"shared {number}" for number in range(200)]
+    for text in put_texts:
+        assert text_of(pool.get(request_digest("m", ask(text, seed=5)))) == f"reply 0 to {text}"
+    held = [asked["request"]["messages"][0]["content"] for asked in pool.asked()]
+    assert len(held) == len(set(held)) == len(pool)
     assert damaged(pool) == 0
     put(pool, "goes on")
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import ClassVar
-
 import httpx
 import pytest
 from scripted_endpoint import URL, Script, chat_over, refuses
 
+from http_answers import answering
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.client import OpenAIChat
 
@@ -57,18 +54,6 @@ async def test_a_client_that_cannot_be_opened_says_why_and_closes_quietly(
     await chat.aclose()
 
 
-class CountingProxy(BaseHTTPRequestHandler):
-    """Refuses everything, and keeps what it was asked for."""
-
-    seen: ClassVar[list[str]]
-
-    def do_GET(self) -> None:
-        self.seen.append(self.path)
-        self.send_error(502)
-
-    def log_message(self, *_: object) -> None: ...
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("no_proxy", "by_proxy"),
@@ -83,16 +68,16 @@ class CountingProxy(BaseHTTPRequestHandler):
 async def test_hosts_of_no_proxy_are_asked_without_the_proxy(
     monkeypatch: pytest.MonkeyPatch, no_proxy: bool | str, by_proxy: bool
 ) -> None:
+    seen: list[str] = []
 
-    class Proxy(CountingProxy):
-        seen: ClassVar[list[str]] = []
+    def refused(path: str) -> int:
+        seen.append(path)
+        return 502
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{server.server_address[1]}")
+    with answering(refused) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy)
         for host in ("127.0.0.2", "127.0.0.1"):  # nothing listens on port 9
             with pytest.raises(ModelError):
                 async with OpenAIChat("m", f"http://{host}:9/v1", no_proxy=no_proxy).opened() as c:
                     await c.probe()
-        server.shutdown()
-    assert {path.split("/")[2] for path in Proxy.seen} == ({"127.0.0.2:9"} if by_proxy else set())
+    assert {path.split("/")[2] for path in seen} == ({"127.0.0.2:9"} if by_proxy else set())

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
+from http_answers import answering
 from llm_as_judge.config import ModelEntry
 from llm_as_judge.errors import ModelError
 from llm_as_judge.llm.weights import (
@@ -339,30 +338,16 @@ def test_a_repository_of_the_hub_is_asked_for_one_file(
 ) -> None:
     asked: list[str] = []
 
-    class Hub(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            asked.append(self.path)
-            self.send_response(200 if self.path == "/" else status)
-            self.send_header("ETag", '"one"')
-            self.send_header("X-Repo-Commit", "0" * 40)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    def answered(path: str) -> int:
+        asked.append(path)
+        return 200 if path == "/" else status
 
-        def log_message(self, *args: object) -> None: ...
-
-    server = HTTPServer(("127.0.0.1", 0), Hub)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    headers = {"ETag": '"one"', "X-Repo-Commit": "0" * 40, "Content-Length": "0"}
+    with answering(answered, headers) as url:
+        monkeypatch.setenv("HF_ENDPOINT", url)
         monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
         monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-        whole = folder_at(hub="owner/tiny")
-        found = availability(whole, tmp_path)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        found = availability(folder_at(hub="owner/tiny"), tmp_path)
     assert found.startswith(said)
     assert "\n" not in found
     assert asked == ["/", "/owner/tiny/resolve/main/config.json"]

@@ -8,6 +8,7 @@ the program ends in an error for at least one script.
 from __future__ import annotations
 
 import ast
+import functools
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,8 @@ class Entry:
     def valid(self) -> bool:
         return not self.expect
 
-    def parse(self) -> Program:
+    @functools.cached_property
+    def program(self) -> Program:
         return parse_program(self.text, self.domain, self.form, executors=self.executors)
 
 

@@ -24,14 +24,14 @@ def test_the_corpus_is_large_enough() -> None:
 
 @pytest.mark.parametrize("entry", VALID, ids=lambda e: e.name)
 def test_a_valid_program_is_not_rejected(entry: Entry) -> None:
-    program = entry.parse()
+    program = entry.program
     assert program.diagnostics == ()
     assert program.strictly_valid
 
 
 @pytest.mark.parametrize("entry", MISTAKES, ids=lambda e: e.name)
 def test_each_mistake_is_found_and_named(entry: Entry) -> None:
-    program = entry.parse()
+    program = entry.program
     assert {d.code for d in program.diagnostics} == entry.expect
     assert set(program.repairs) == entry.repairs
     assert bool(program.runnable) == bool(entry.repairs)
@@ -42,7 +42,7 @@ def test_each_mistake_is_found_and_named(entry: Entry) -> None:
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 async def test_verdict_agrees_with_the_run(entry: Entry, sandbox: Sandbox) -> None:
-    program = entry.parse()
+    program = entry.program
     if program.runnable:
         runs = await runs_of(program, entry.domain, sandbox, entry.executors)
         assert not {name: run.error for name, run in runs.items() if promised_death(run)}

@@ -62,6 +62,8 @@ def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
     code, _, err = verb(*again, "0.6")
     assert code == 0, err
     assert read_judge_file(folder / "mine").thresholds == strict, "the kept scores choose the same"
+    _, out, _ = verb(*again, "0.995")
+    assert "it accepts nothing: label more rows" in out, "so few rows cannot promise that"
     (folder / "mine/calibration.jsonl").write_text('{"domain": "qa", "log_odds": "high"}\n')
     assert "mine/calibration.jsonl: not what judge train writes" in verb.refused(*again, "0.6")
     (folder / "mine/calibration.jsonl").unlink()

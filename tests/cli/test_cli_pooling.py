@@ -52,7 +52,7 @@ def test_a_pool_is_filled_once_and_replayed_into_a_bank(verb: Verbs, folder: Pat
     assert "about 36 of the executor" in err
     assert "asked now: requests 24, " in err  # all are wrong: two draws of three ways of four
     assert (
-        "24 draws made. 4 problems got no more than their first draws, which share a verdict" in err
+        "24 draws made. 4 problems got no more than the first draws, which share a verdict" in err
     )
     replay = (*FILL, "--set", "calls.mode=replay", "--bank", "replayed", "--all")
     code, _, err = verb(*replay)

@@ -180,8 +180,14 @@ def test_a_wrong_configuration_is_2_before_anything_starts(
 
 # ----------------------------------------------------------------------------------------- audit
 @pytest.mark.slow
-def test_an_audit_of_a_sample_says_that_it_gives_no_permission(verb: Verbs) -> None:
-    _, out, _ = verb("judge", "audit", "--rules-only", "--attack-numbers", "1", "--sample", "0.01")
+def test_an_audit_of_a_sample_gives_no_permission_and_keeps_the_report_of_another(
+    verb: Verbs, folder: Path
+) -> None:
+    command = ("judge", "audit", "--rules-only", "--attack-numbers", "1", "--sample")
+    for share in ("0.01", "0.02", "0.02"):
+        _, out, _ = verb(*command, share)
+    reports = [json.loads(p.read_text()) for p in (folder / "results/audit").glob("*.sample.json")]
+    assert sorted(report["sample"] for report in reports) == [0.01, 0.02]
     assert "next    a sample gives no permission to train" in out  # of so few attacks alone
     said = " ".join(out.split())
     assert "sample, no bar surely missed" in said

@@ -319,7 +319,7 @@ def test_push_uploads_the_adapter_and_its_card(
     assert (tmp_path / "second" / "adapter_config.json").is_file()
 
 
-def test_push_without_network_token_or_name_is_one_line_before_anything_is_written(
+def test_push_without_token_or_name_writes_nothing_and_without_network_the_adapter(
     hub: type[Hub],
     tiny_weights: Path,
     tmp_path: Path,
@@ -333,9 +333,14 @@ def test_push_without_network_token_or_name_is_one_line_before_anything_is_writt
         push_token("acme/adapter")
     with pytest.raises(ConfigError, match="wanted a repository's id OWNER/NAME"):
         push_token("adapter")
+    assert export(str(saved), "--push", "acme/adapter") == 2
+    assert not Path("adapter").exists()
+    capsys.readouterr()
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: "a_write_token")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     ended(["export", "adapter", str(saved), "--push", "acme/adapter"], 2)
     (line,) = capsys.readouterr().err.splitlines()
     assert "http://127.0.0.1:9 not reachable" in line
-    assert not Path("adapter").exists()
+    assert line.endswith("hf upload acme/adapter adapter")
+    assert Path("adapter/adapter_config.json").is_file()
     assert hub.repositories == []

@@ -98,7 +98,7 @@ async def test_a_client_mistake_is_not_tried_again() -> None:
     with pytest.raises(EndpointError) as raised:
         await chat_over(script).chat(ask())
     assert str(raised.value) == (
-        f"executor m at {URL}: http_401: HTTP 401: Incorrect API key provided: ***; set "
+        f"executor m at {URL}: HTTP 401: Incorrect API key provided: ***; set "
         "OPENAI_API_KEY (1 try)"
     )
     assert len(script.requests) == 1

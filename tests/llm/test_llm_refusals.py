@@ -91,14 +91,14 @@ async def test_what_is_filtered_or_refused_is_asked_once_and_counted_by_name(
 ) -> None:
     script = Script(response)
     chat = chat_over(script)
-    with pytest.raises(ContentFilterError, match=r": content_filter: .*\(1 try\)"):
+    with pytest.raises(ContentFilterError, match=r"\(1 try\)$"):
         await chat.chat(ask())
     assert chat.ledger.failures == {"content_filter": 1}
 
 
 async def test_a_refused_key_names_the_variable_that_holds_it() -> None:
     chat = chat_over(Script(failed(401, message="bad key")), key_variable="MY_KEY")
-    with pytest.raises(EndpointError, match=r"http_401: .*bad key; set MY_KEY \(1 try\)"):
+    with pytest.raises(EndpointError, match=r"m at \S+: HTTP 401: bad key; set MY_KEY \(1 try\)"):
         await chat.chat(ask())
 
 

@@ -136,9 +136,7 @@ async def test_what_the_server_always_spoils_ends_the_run_with_one_line(
     with pytest.raises(EndpointError) as caught:
         await sample(vllm)
     assert "\n" not in str(caught.value)
-    assert "bad_shape: not one log-prob for each token (3 tries of one program)" in str(
-        caught.value
-    )
+    assert ": not one log-prob for each token (3 tries of one program)" in str(caught.value)
 
 
 async def test_a_server_that_died_and_was_started_anew_is_given_the_adapter_again(
@@ -181,7 +179,9 @@ async def test_a_server_that_is_not_there_is_one_line_at_start(
     opened = open_vllm(
         served.policy, "http://127.0.0.1:1/v1", served.folder, limits, temperature=1.0
     )
-    with pytest.raises(ModelError, match=r"policy sampler at http://127.0.0.1:1/v1: connect: "):
+    with pytest.raises(
+        ModelError, match=r"policy sampler at http://127.0.0.1:1/v1: cannot connect"
+    ):
         await stack.enter_async_context(opened)
 
 

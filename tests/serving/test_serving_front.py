@@ -211,7 +211,9 @@ async def test_a_thousand_half_sent_requests_and_four_hundred_bodies_disturb_nob
 
 async def _disturbed(process: subprocess.Popen[bytes], log: Path) -> None:
     await until(lambda: "serving  http" in log.read_text(), 300)
-    url = log.read_text().partition("serving  ")[2].split()[0].removesuffix("/v1")
+    serving = log.read_text().partition("serving  ")[2]
+    assert "(program.py; executor scripted)" in serving
+    url = serving.split()[0].removesuffix("/v1")
     assert await answered(url) == 200
     before = psutil.Process(process.pid).memory_info().rss
     body = HEAD.replace(b"host: h", b"host: localhost") + b"content-length: 1000000\r\n\r\n"

@@ -233,11 +233,14 @@ async def test_the_client_of_another_interface_is_told_which_one_is_served(
             await official.responses.create(model="llm-as-judge", input="2 + 2?")
         async with httpx.AsyncClient() as http:
             other = await http.get(f"{url}/v2/anything")
+            method = await http.get(f"{url}/v1/chat/completions")
     told = str(refusal.value)
-    assert "'/v1/responses' is not served; wanted /v1/chat/completions" in told
+    assert "POST '/v1/responses' is not served; wanted POST /v1/chat/completions" in told
     assert "client.chat.completions.create" in told
     assert other.status_code == 404
     assert "is not served" in other.json()["error"]["message"]
+    assert method.status_code == 405
+    assert "wanted POST /v1/chat/completions" in method.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("length_told", [True, False])

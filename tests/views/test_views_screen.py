@@ -16,6 +16,7 @@ from rich.console import Console
 from llm_as_judge.cli.monitoring import Keys
 from llm_as_judge.runs.rundir import RunDir, read_run
 from llm_as_judge.runs.runlog import RunLog
+from llm_as_judge.types import Reward, RewardPart
 from llm_as_judge.views.advice import duration, warnings
 from llm_as_judge.views.screen import look, plain, read_tail, sparkline
 from run_folders import HOSTILE, group, rollout, write_run
@@ -82,6 +83,20 @@ def test_a_domain_shows_its_own_rollouts_alone(tmp_path: Path) -> None:
     assert "qa 0%" in text
     assert "-3.00" in text
     assert "math" not in text.replace("right math", "")
+
+
+def test_the_reward_is_the_sum_of_what_its_parts_add(tmp_path: Path) -> None:
+    """Of two rollouts right +10 and wrong -10, at a weight of 0.65, and cost -2 and -4 at 0.15."""
+    log = RunLog(tmp_path)
+    rewards = [
+        Reward(
+            {"correctness": RewardPart(r, 0.65), "cost": RewardPart(c, 0.15)}, 0.65 * r + 0.15 * c
+        )
+        for r, c in ((10.0, -2.0), (-10.0, -4.0), (-10.0, -4.0))
+    ]
+    log.groups(1, [group(1, *(replace(rollout(i), reward=one) for i, one in enumerate(rewards)))])
+    log.step(1, {"reward/mean": -2.67, "reward/correctness": -3.3})
+    assert "reward    -2.67 = correctness -2.17 cost -0.50" in seen(read_run(tmp_path))
 
 
 def test_time_is_split_and_waiting_named(tmp_path: Path) -> None:

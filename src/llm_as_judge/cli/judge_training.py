@@ -79,16 +79,11 @@ def train(
                 scoring=partial(view.show, "answers scored"),
             )
         )
-    _say_thresholds(made.thresholds, out)
-    if all(limits.accept is None for limits in made.thresholds.values()):
+    if _say_thresholds(made.thresholds, out):
         say(
-            "next    it accepts nothing: label more rows, or promise less with judge calibrate --precision"
+            f"next    set judge.kind: scoring, judge.model: none and judge.options.adapter: {out} in "
+            "llm-as-judge.yaml, then llm-as-judge judge audit"
         )
-        return
-    say(
-        f"next    set judge.kind: scoring, judge.model: none and judge.options.adapter: {out} in llm-as-judge.yaml, "
-        "then llm-as-judge judge audit"
-    )
 
 
 def _make_examples(out: Path, labeled: list[Path], seed: int, limit: int) -> None:
@@ -163,13 +158,20 @@ def _counted(title: str, examples: Sequence[Graded], name: Callable[[Case], str]
     return table
 
 
-def _say_thresholds(thresholds: Mapping[str, Thresholds], folder: Path) -> None:
+def _say_thresholds(thresholds: Mapping[str, Thresholds], folder: Path) -> bool:
+    """Says what to do about a judge that accepts nothing; whether it accepts anything."""
     for domain, limits in thresholds.items():
         say(
             f"{domain}: accepts {_bound('from', limits.accept)}, rejects {_bound('to', limits.reject)}, "
             f"chosen on {limits.rows} answers"
         )
     say(f"judge  {folder}")
+    accepts = any(limits.accept is not None for limits in thresholds.values())
+    if not accepts:
+        say(
+            "next    it accepts nothing: label more rows, or promise less with judge calibrate --precision"
+        )
+    return accepts
 
 
 def _bound(word: str, limit: float | None) -> str:

@@ -52,8 +52,8 @@ def fill(asked: Asked, *, draws: int, way: list[str] | None, everything: bool, b
     with Bank.writing(bank, conditions(settings)) as kept, stoppable(line) as work:
         done = work.run(_fill(settings, problems, ways, draws, kept, everything=everything))
     note(
-        f"{several(done.draws, 'draw')} made. {done.agreed} problems got no more than their first draws, which share a verdict; "
-        "all draws for every problem: --all"
+        f"{several(done.draws, 'draw')} made. {several(done.agreed, 'problem')} got no more than the first draws, which share a "
+        "verdict; all draws for every problem: --all"
     )
     if done.ungradable:
         note(

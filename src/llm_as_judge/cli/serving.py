@@ -50,4 +50,9 @@ def serve(
     binding = Binding(host, port, grace, FrontLimits(max_connections, head_timeout, body_timeout))
     safe_options(options, binding)  # refused before a model is loaded
     writer = open_writer(settings, policy)
-    asyncio.run(run_server(writer, options, binding, announce=lambda url: note(f"serving  {url}")))
+    what = f"untrained {settings.policy.label}" if policy == UNTRAINED else policy
+
+    def announce(url: str) -> None:
+        note(f"serving  {url}  ({what}; executor {settings.executor.model})")
+
+    asyncio.run(run_server(writer, options, binding, announce=announce))

@@ -75,14 +75,11 @@ def push_token(repository: str) -> str:
 
     Raises:
         ConfigError: no such name, or no token.
-        OutputError: the hub cannot be reached.
     """
     from huggingface_hub import get_token
 
     if not re.fullmatch(r"[\w][\w.-]*/[\w][\w.-]*", repository, re.ASCII):
         raise ConfigError(f"--push {repository}: wanted a repository's id OWNER/NAME")
-    if why := hub_unreachable():
-        raise OutputError(f"--push {repository}: {why}; export without --push, and push later")
     token = get_token()
     if token is None:
         raise ConfigError(f"--push {repository}: no token; run: hf auth login, or set HF_TOKEN")
@@ -95,10 +92,12 @@ def push_adapter(folder: Path, repository: str, token: str) -> str:
     Returns:
         The address of the repository.
     Raises:
-        OutputError: the hub refuses; ``folder`` stays as it is.
+        OutputError: the hub refuses or cannot be reached; ``folder`` stays as it is.
     """
     from huggingface_hub import HfApi
 
+    if why := hub_unreachable():
+        raise _not_pushed(folder, repository, why)
     api = HfApi(endpoint=hub_address(), token=token)
     try:
         place = api.create_repo(repository, exist_ok=True)
@@ -107,11 +106,15 @@ def push_adapter(folder: Path, repository: str, token: str) -> str:
         )
     except hub_errors() as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise OutputError(
-            f"--push {repository}: {reason}; the adapter is in {folder}: mend the cause, then run: "
-            f"hf upload {repository} {folder}"
-        ) from None
+        raise _not_pushed(folder, repository, reason) from None
     return str(place)
+
+
+def _not_pushed(folder: Path, repository: str, reason: str) -> OutputError:
+    return OutputError(
+        f"--push {repository}: {reason}; the adapter is in {folder}: mend the cause, then run: "
+        f"hf upload {repository} {folder}"
+    )
 
 
 def without_paths(value: Any) -> Any:

@@ -139,7 +139,7 @@ class ReplyError(Exception):
         """
         times = "1 try" if tries == 1 else f"{tries} tries"
         error = {"too_long": ContextError, "content_filter": ContentFilterError}.get(self.kind)
-        said = f"{who}: {self.kind}: {self.message}{remedy} ({times})"
+        said = f"{who}: {self.message}{remedy} ({times})"
         return (error or EndpointError)(said)
 
 

@@ -137,7 +137,7 @@ class VllmSampler:
             content = await self._once("/completions", probe_body(self._temperature))
             right = drawn_logprobs(content) or self._temperature in (0.0, 1.0)
         except ReplyError as problem:
-            raise ModelError(f"{self._who}: {problem.kind}: {problem.message}") from None
+            raise ModelError(f"{self._who}: {problem.message}") from None
         if not right:
             raise ModelError(
                 f"{self._who}: its log-probs are not those at temperature "
@@ -159,7 +159,7 @@ class VllmSampler:
             try:
                 await self._load(adapter)
             except ReplyError as problem:
-                said = f"{problem.kind}: {problem.message}; {adapter.name} is not loaded there"
+                said = f"{problem.message}; {adapter.name} is not loaded there"
                 raise EndpointError(f"{self._who}: {said}") from None
             await self._unload(keep=list(self._known)[-KEPT:])
         return adapter
@@ -245,7 +245,7 @@ class VllmSampler:
                     return ended(draw, await self._drawn(adapter, draw))
             except ReplyError as problem:
                 tries += 1
-                said = f"{problem.kind}: {problem.message}"
+                said = problem.message
                 if not problem.retry or tries > self._limits.retries:
                     times = "1 try" if tries == 1 else f"{tries} tries"
                     raise EndpointError(f"{self._who}: {said} ({times} of one program)") from None

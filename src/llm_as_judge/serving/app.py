@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
@@ -73,7 +74,7 @@ def make_app(answerer: Answerer, options: ServerOptions) -> Starlette:
             Middleware(_OneLength),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts)),
         ],
-        exception_handlers={RequestError: _refused, 404: _not_served},
+        exception_handlers={RequestError: _refused, 404: _not_served, 405: _not_served},
     )
 
 
@@ -295,11 +296,15 @@ def _as_request_errors() -> Any:
 
 
 async def _not_served(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
     asked = request.url.path
-    said = f"{asked[:80]!r} is not served; wanted /v1/chat/completions, /v1/models or /health"
+    said = (
+        f"{request.method} {asked[:80]!r} is not served; wanted POST /v1/chat/completions, GET /v1/models or "
+        "GET /health"
+    )
     if asked == "/v1/responses":
         said += "; the official client asks the first by client.chat.completions.create"
-    return await _refused(request, RequestError(404, said, "not_served"))
+    return await _refused(request, RequestError(error.status_code, said, "not_served"))
 
 
 async def _refused(request: Request, error: Exception) -> Response:

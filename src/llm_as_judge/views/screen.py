@@ -150,16 +150,26 @@ def _figures(run: RunDir, tail: Tail, domain: str) -> list[tuple[str, str]]:
     right = _accuracies(tail, domain)
     lines: list[tuple[str, str]] = [("right", right)] if right else []
     rewards = [v for row in run.steps[-24:] if (v := finite(row.get("reward/mean"))) is not None]
+    if tail.sums and (newest := _reward(tail.sums[max(tail.sums)])):
+        lines.append(("reward", newest))
     if domain == "all" and rewards:
-        lines.append(("reward", f"{rewards[-1]:+.2f}  {sparkline(rewards)}"))
-        names = [key for key in last[-1] if key.startswith("reward/") and key != "reward/mean"]
-        means = [(key.partition("/")[2], mean(last, key)) for key in names]
-        parts = " · ".join(f"{n} {v:+.1f}" for n, v in means if v is not None)
-        lines += [("parts", parts)] if parts else []
+        lines.append(("course", sparkline(rewards)))
     whole = [("programs", _shares(last)), ("time", _times(last)), ("executor", _bill(run))]
     whole.append(("budget", _budget(run)))
     of = "" if domain == "all" else " (all domains)"
     return [*lines, *((name, text + of) for name, text in whole if text)]
+
+
+def _reward(step: StepSums) -> str:
+    """``-1.55 = correctness -2.60 efficiency +1.00 format +0.05``: the mean total of a step and what each
+    part adds to it, the greatest first; empty without a reward."""
+    rewards = [reward for p in step.problems.values() for reward in p.rewards]
+    if not rewards:
+        return ""
+    added = {name: sum(scores) / len(rewards) for name, scores in step.parts.items()}
+    shown = sorted(added.items(), key=lambda part: -abs(part[1]))
+    parts = " ".join(f"{plain(name, 20)} {value:+.2f}" for name, value in shown)
+    return f"{sum(rewards) / len(rewards):+.2f} = {parts}"
 
 
 def _accuracies(tail: Tail, domain: str) -> str:

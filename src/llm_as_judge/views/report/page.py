@@ -104,7 +104,6 @@ def _charts(run: RunDir, found: Gathered) -> Sequence[charts.Chart]:
     per = f"One point pools up to {pooled} steps. " if pooled > 1 else ""
     priced = part_of(run.config, "reward").get("scheme") == "priced"
     most = "at most 1: the share of right runs less their price" if priced else "at most 10"
-    parts = "share of right runs, and their price" if priced else "-10 to 10, before weights"
     band = f"{per}Band: 95 % Wilson interval over problems, not programs."
     share_chart = partial(charts.line_chart, unit=charts.PERCENT, bounds=(0.0, 1.0))
     made = [
@@ -118,7 +117,7 @@ def _charts(run: RunDir, found: Gathered) -> Sequence[charts.Chart]:
             for n, one in enumerate(curves.accuracy_by_domain(bins))
         ),
         charts.line_chart(
-            "parts", "Reward parts", f"{per}Mean score of each part: {parts}.",
+            "parts", "Reward parts", f"{per}What each part adds to the reward: its mean score times its weight.",
             curves.reward_parts(bins),
         ),
         share_chart(

@@ -57,6 +57,7 @@ class StepSums:
     problems: dict[str, ProblemSums] = field(default_factory=dict)
     """By id."""
     parts: dict[str, list[float]] = field(default_factory=dict)
+    """What each part adds to the total: score times weight; they add up to it."""
     judged: Counter[str] = field(default_factory=Counter)
     """By domain, and ``all``."""
     correct: Counter[str] = field(default_factory=Counter)
@@ -220,10 +221,11 @@ def count_rollout(sums: StepSums, rollout: Mapping[str, Any], domain: str) -> No
     reward = part_of(rollout, "reward")
     if (total := finite(reward.get("total"))) is not None:
         problem.rewards.append(total)
-        for name, part in part_of(reward, "parts").items():
-            score = finite(part.get("score")) if isinstance(part, dict) else None
-            if score is not None:
-                sums.parts.setdefault(_text(name, 40), []).append(score)
+        parts = part_of(reward, "parts")
+        for name in parts:
+            score, weight = (finite(part_of(parts, name).get(key)) for key in ("score", "weight"))
+            if score is not None and weight is not None:
+                sums.parts.setdefault(_text(name, 40), []).append(score * weight)
 
 
 def _asked(call: Mapping[str, Any]) -> str:

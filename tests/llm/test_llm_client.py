@@ -74,7 +74,7 @@ async def test_a_server_that_was_started_again_is_asked_the_same_once_more() -> 
     overloaded = chat_over(
         Script(refuses(503, "later")), limits=EndpointLimits(retries=0), revive=revive
     )
-    with pytest.raises(EndpointError, match="http_503"):
+    with pytest.raises(EndpointError, match="HTTP 503"):
         await overloaded.chat(ask())
     assert told == []  # there was a server
 

@@ -96,7 +96,7 @@ def test_the_reward_is_the_sum_of_what_its_parts_add(tmp_path: Path) -> None:
     ]
     log.groups(1, [group(1, *(replace(rollout(i), reward=one) for i, one in enumerate(rewards)))])
     log.step(1, {"reward/mean": -2.67, "reward/correctness": -3.3})
-    assert "reward    -2.67 = correctness -2.17 cost -0.50" in seen(read_run(tmp_path))
+    assert "-2.67 = correctness -2.17 cost -0.50" in seen(read_run(tmp_path))
 
 
 def test_time_is_split_and_waiting_named(tmp_path: Path) -> None:

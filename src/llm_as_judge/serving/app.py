@@ -304,7 +304,9 @@ async def _not_served(request: Request, error: Exception) -> Response:
     )
     if asked == "/v1/responses":
         said += "; the official client asks the first by client.chat.completions.create"
-    return await _refused(request, RequestError(error.status_code, said, "not_served"))
+    reply = await _refused(request, RequestError(error.status_code, said, "not_served"))
+    reply.headers.update(error.headers or {})  # a wrong method: those that are allowed
+    return reply
 
 
 async def _refused(request: Request, error: Exception) -> Response:

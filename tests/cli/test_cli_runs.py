@@ -184,7 +184,7 @@ def test_an_audit_of_a_sample_gives_no_permission_and_keeps_the_report_of_anothe
     verb: Verbs, folder: Path
 ) -> None:
     command = ("judge", "audit", "--rules-only", "--attack-numbers", "1", "--sample")
-    for share in ("0.01", "0.05", "0.05"):
+    for share in ("0.05", "0.05", "0.01"):
         _, out, _ = verb(*command, share)
     reports = [json.loads(p.read_text()) for p in (folder / "results/audit").glob("*.sample.json")]
     assert sorted(report["sample"] for report in reports) == [0.01, 0.05]

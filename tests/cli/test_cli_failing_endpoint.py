@@ -35,7 +35,7 @@ def test_where_nothing_was_graded_the_reason_comes_first_and_no_table(
     told = err.splitlines()
     (line,) = [line for line in told if "nothing was graded" in line]
     assert line.startswith("nothing was graded: 6 answers failed outside of programs")
-    assert "bad_shape" in line
+    assert "response has no choices" in line
     assert "OpenAI-compatible" in line
     assert told.index(line) < next(n for n, of in enumerate(told) if of.startswith("requests 6"))
 

@@ -241,9 +241,9 @@ def test_a_dry_run_of_an_evaluation_asks_nobody_and_leaves_no_results(
     [
         ("c", "ok", "model 'c' is not served (served: a, b); correct model_name"),
         ("a", "401", "HTTP 401: Incorrect API key provided; set OPENAI_API_KEY (1 try)"),
-        ("a", "insufficient_quota", ": quota: "),
-        ("a", "500", "http_500"),
-        ("a", "html", "bad_json"),
+        ("a", "insufficient_quota", "add credit or take another key"),
+        ("a", "500", "HTTP 500"),
+        ("a", "html", "response is no JSON"),
         ("a", "ok", ""),
     ],
 )

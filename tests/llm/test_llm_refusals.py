@@ -112,7 +112,7 @@ async def test_a_refused_key_names_the_variable_that_holds_it() -> None:
 )
 async def test_without_credit_there_is_one_try(status: int, error: dict[str, str]) -> None:
     script = Script(failed(status, **error))
-    with pytest.raises(EndpointError, match=r": quota: .*more tries do not help\) \(1 try\)"):
+    with pytest.raises(EndpointError, match=r": HTTP 4.*more tries do not help\) \(1 try\)"):
         await chat_over(script).chat(ask())
     assert len(script.requests) == 1
 

@@ -121,7 +121,7 @@ async def post_json(
         return await asyncio.wait_for(asking, timeout_s)
     except (asyncio.TimeoutError, httpx.TimeoutException) as error:
         if isinstance(error, httpx.ConnectTimeout):
-            said = f"{shown_address(base_url)} cannot be connected to"
+            said = f"cannot connect in {CONNECT_S:g} s"
             raise ReplyError("connect", said, untouched=True) from None
         said = f"no reply in {timeout_s:g} s (timeout_s; a slow server needs longer)"
         raise ReplyError("timeout", said) from None

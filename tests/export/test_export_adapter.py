@@ -333,7 +333,7 @@ def test_push_without_token_or_name_writes_nothing_and_without_network_the_adapt
         push_token("acme/adapter")
     with pytest.raises(ConfigError, match="wanted a repository's id OWNER/NAME"):
         push_token("adapter")
-    assert export(str(saved), "--push", "acme/adapter") == 2
+    ended(["export", "adapter", str(saved), "--push", "acme/adapter"], 2)
     assert not Path("adapter").exists()
     capsys.readouterr()
     monkeypatch.setattr("huggingface_hub.get_token", lambda: "a_write_token")

@@ -98,7 +98,7 @@ def test_of_several_lines_the_one_that_answers_is_read(answer: str) -> None:
     assert choose(answer, GASES, QUESTION) == 1
 
 
-@pytest.mark.parametrize("answer", [*items(SEVERAL), "B\nC", "Answer: B\nC", "argon\nneon"])
+@pytest.mark.parametrize("answer", [*items(SEVERAL), "B\nC", "A\nB", "Answer: B\nC", "argon\nneon"])
 def test_two_options_are_no_choice(answer: str) -> None:
     assert read_choice(answer, GASES, QUESTION).fault == "several"
 

@@ -36,6 +36,15 @@ Théoden => Theoden
     ("squad2", "How long?"): "3-5 days => 3 to 5 days",
     ("squad2", "Which file?"): "config/a-b_c.yaml => `config/a-b_c.yaml`",
     ("squad2", "Which formula?"): "H2O => H_2O",
+    ("squad2", "Which ion?"): "Cl- => Cl\u207b",
+    ("squad2", "Which rating?"): "AA- !> AA",
+    ("squad2", "Which one?"): """
+Apollo 11 => Apollo-11
+Henry VIII => henry viii
+102 !> 10²
+2 !> √2
+""",
+    ("squad2", "When did he die?"): "14 AD => 14 CE",
     ("hotpotqa", "Are both American?"): "yes => Yes, they are. !> no | yes and no\nno !> yes",
 }
 

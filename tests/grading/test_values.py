@@ -151,7 +151,8 @@ one, two => 2, 1
 yes => Yes. | Yes, they are. !> no | yes and no ?> Yes, one of them is. | Yes, it is not.
 no => **No** | So no. | No, it can't. !> Yes, both are. ?> No, only the first one is. | No, they do.
 true => True
-false !> true
+false => No !> true
+yes !> False
 """,
 }
 
@@ -178,6 +179,9 @@ ASKED = {
     "How many clips has she?": "72 => 72 clips",
     "How many characters must it have at least?": "14 => at least 14",
     "What is the ratio of boys to girls?": "2:1 !> 1:2",
+    "What is the result as a ratio?": "2:1 => 4:2",
+    "What was the final score?": "2:1 => 2-1 !> 4:2 | 1:2\n2–1 => 2 to 1",
+    "Which chapter and verse?": "4:12 !> 1:3",
     "Name them in order of size.": "a, b, c !> c, b, a",
     "What happened?": """
 Three crates were lost. ?> Three crates arrived safely.

@@ -30,7 +30,9 @@ def solution_answer(text: str) -> tuple[str, Marker | None]:
     return (boxed, "\\boxed") if boxed else (text.strip(), None)
 
 
-_PLACEHOLDERS = frozenset(["nan", "null", "n/a", "#n/a", "tbd", "todo"])
+_PLACEHOLDERS = frozenset(
+    ["nan", "null", "n/a", "tbd", "todo", "#n/a", "#ref!", "#div/0!", "#value!", "#name?", "#num!"]
+)
 _NO_NUMBERS = frozenset(["inf", "-inf", "+inf", "none", "na"])
 _SCIENTIFIC = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+")
 _WANTED = 'wanted what an answer can equal; is it meant, write "kind": "short_text"'
@@ -50,8 +52,9 @@ def require_answer(
     if kind in ("short_text", "long_text"):
         return
     said = answer.strip().casefold()
-    missing = said in _PLACEHOLDERS or not said.strip("?") or set(said) <= {"-", ".", "_"}
-    if missing or (domain == "math" and said in _NO_NUMBERS):
+    blank = not said.strip("?-._\u2013\u2014\u2026")
+    wordless = not any(char.isalnum() or char in "∅∞" for char in said)
+    if blank or said in _PLACEHOLDERS or (domain == "math" and (wordless or said in _NO_NUMBERS)):
         raise RowError(f"{name!r} is {answer!r}, {_WANTED}")
     if _SCIENTIFIC.fullmatch(said) and math.isinf(float(said)):
         raise RowError(f"{name!r} {answer!r} is a number too large to compare; write 10^{{...}}")

@@ -318,7 +318,8 @@ def grade_choice(problem: Problem, answer: str) -> Verdict:
         return _verdict(right, "choice.letter", f"chose {_letters({choice.index})}")
     if choice.fault in _UNREAD and (of := _of_value(answer, options, problem.question)) is not None:
         return _verdict(of in golds, "choice.value", f"has the value of {_letters({of})}")
-    if {option_key(answer)} & {option_key(gold) for gold in problem.answers}:
+    others = (one for one in problem.answers if _fragment(one, options, "").index is None)
+    if option_key(answer) in map(option_key, others):
         return _verdict(True, "choice.alias", "an accepted answer of the problem")
     if choice.fault == "several":
         return _verdict(False, "extract.several", f"names {_letters(choice.named)}")

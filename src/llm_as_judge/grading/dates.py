@@ -36,7 +36,7 @@ _FORMS = tuple(
         rf"(?P<month>{_MONTH})\.?",
         rf"(?:a\.?d\.?\s+)?(?P<year>\d{{3,4}}){_ERA}",
         r"(?:a\.?d\.?\s+)(?P<year>\d{1,2})",
-        r"(?P<year>\d{1,2})\s*(?P<era>b\.?\s?c\.?(?:\s?e\.?)?|a\.?d\.?)",
+        r"(?P<year>\d{1,2})\s*(?P<era>b\.?\s?c\.?(?:\s?e\.?)?|a\.?d\.?|c\.?\s?e\.?)",
     )
 )
 _NUMERIC = re.compile(

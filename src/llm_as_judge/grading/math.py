@@ -257,8 +257,8 @@ _BASE = re.compile(r"^(?P<digits>[0-9A-Za-z]+)\s*_\s*\{?(?P<base>\d+|\\text\{[a-
 
 def _bases(pair: _Pair) -> Verdict | None:
     """Numbers with a base subscript: both the digits and the base must be those of the gold."""
-    gold = _BASE.match(pair.gold.replace(" ", ""))
-    candidate = _BASE.match(pair.candidate.replace(" ", ""))
+    gold = _BASE.match(re.sub(r"[\s()]", "", pair.gold))
+    candidate = _BASE.match(re.sub(r"[\s()]", "", pair.candidate))
     if gold is None and candidate is None:
         if _INDEXED.search(pair.candidate) and not _INDEXED.search(pair.gold):
             return verdict_of(False, "math.base", "a base is too many")

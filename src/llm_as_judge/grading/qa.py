@@ -71,10 +71,13 @@ def _verdict(
 
 
 def _is_equal(problem: Problem, text: str) -> bool:
-    numerals = not _NOTATION.search(problem.question)
     spoken = (text, _without_asked_preposition(text, problem.question))
-    said = {normal_text(_bare(one), numerals=numerals) for one in spoken}
-    return any(normal_text(_bare(gold), numerals=numerals) in said for gold in problem.answers)
+    return any(
+        normal_text(_bare(one), numerals=numerals) == normal_text(_bare(gold), numerals=numerals)
+        for numerals in ((False,) if _NOTATION.search(problem.question) else (True, False))
+        for one in spoken
+        for gold in problem.answers
+    )
 
 
 def _bare(text: str) -> str:

@@ -12,7 +12,7 @@ from llm_as_judge.grading.dates import (
     read_ratio,
     same_ratio,
 )
-from llm_as_judge.grading.number import Quantity, parse_number
+from llm_as_judge.grading.number import Quantity, fold_number_signs, parse_number
 from llm_as_judge.grading.wordlists import new_words
 from llm_as_judge.types import AnswerKind
 
@@ -42,7 +42,10 @@ def reads_value(text: str) -> bool:
 
 
 # --------------------------------------------------------------------------------- times and ratios
-NO_TIME = re.compile(r"\b(?:ratio|odds|scale|proportion|score|scored|result|verse|chapter)\b", re.I)
+_AS_THEY_STAND = re.compile(r"\b(?:scores?|scored|result|verse|chapter)\b", re.I)
+"""Asks for numbers between colons that no factor may change: 3:1 is another score than 6:2."""
+_RATIO = re.compile(r"\b(?:ratio|odds|scale|proportion)\b", re.I)
+NO_TIME = re.compile(rf"{_RATIO.pattern}|{_AS_THEY_STAND.pattern}", re.I)
 _ASKS_TIME = re.compile(
     r"\b(?:what time|when|at which time|which time|o['’]?clock|time of day|until|by what)\b", re.I
 )
@@ -77,12 +80,23 @@ def _is_other_value(text: str) -> bool:
     )
 
 
+_DASHED = re.compile(r"(?<=\d)\s*-\s*(?=\d)")
+
+
 def compare_ratio(gold: str, candidate: str, asked: Asked) -> Comparison | None:
-    """Ratios, and a ratio against its quotient; None where the gold is none."""
+    """Ratios, and a ratio against its quotient; scores, which have the same terms; None where the gold is none."""
+    question = asked.question
+    terms_stand = bool(_AS_THEY_STAND.search(question)) and not _RATIO.search(question)
+    if terms_stand and asked.domain == "qa":
+        gold, candidate = (_DASHED.sub(":", fold_number_signs(text)) for text in (gold, candidate))
     wanted = read_ratio(gold)
     if wanted is None or "/" in gold:
         return None
     said = read_ratio(candidate)
+    if terms_stand and said is not None:
+        return Comparison(said == wanted, "number", "ratio.terms", "terms as they stand")
+    if terms_stand:
+        return None
     if said is None:
         quotient = parse_number(candidate)
         if quotient is None or len(wanted) != 2 or not wanted[1] or quotient.unit:

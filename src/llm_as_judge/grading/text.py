@@ -20,8 +20,8 @@ _IDENTIFIER = r"(?=\S{0,60}[^\W_](?:@|[_+](?=[^\W\d_]))[^\W_])[^\W_]+(?:[-./@+_]
 """A name with signs inside, which tell it from others: "a-b_c.yaml", "ann@firm.example", "Ctrl+S"; no "H_2O"."""
 _TOKEN = re.compile(
     rf"{_IDENTIFIER}"
-    r"|(?<![^\W_])[-+]?\d+(?:[.,:/-]\d+)*[a-z]*|[^\W\d_][^\W_]*(?:[+#]+(?!\w))?|[%$€£¥₹°]|(?<=\d)[+]"
-    r"|[<>≤≥≠≈±]=?|[~-](?=\s?[$€£¥₹]?\d)"
+    r"|(?<![^\W_])[-+]?\d+(?:[.,:/-]\d+)*[a-z]*|[^\W\d_][^\W_]*(?:[+#]+(?!\w)|-(?![\w-]))?|[%$€£¥₹°√]|(?<=\d)[+^]"
+    r"|[<>≤≥≠≈±]=?|(?<![^\W\d_])[~-](?=\s?[$€£¥₹√]?\d)"
 )
 """Words, numbers, and signs that make another value of one."""
 _SUFFIX = {1: "st", 2: "nd", 3: "rd"}
@@ -38,7 +38,8 @@ def normal_tokens(text: str, *, numerals: bool = True) -> list[str]:
         numerals: write number words and Roman numerals in digits.
     """
     text = fold_number_signs(text)
-    text = unicodedata.normalize("NFKD", text)
+    text = re.sub(r"(?<=\d)(?=[⁰¹²³⁴-⁹⁻])", "^", text)
+    text = unicodedata.normalize("NFKD", text).replace("\u2212", "-")
     text = "".join(char for char in text if not unicodedata.combining(char))
     if numerals:
         text = re.sub(r"\b[IVX]{2,4}\b", lambda m: str(ROMAN.get(m.group(), m.group())), text)

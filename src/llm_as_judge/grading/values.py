@@ -89,9 +89,9 @@ def _comparers(kind: AnswerKind | None) -> Sequence[Comparer]:
 
 
 # --------------------------------------------------------------------------------------- yes or no
-_YES_NO = {"yes": "yes", "no": "no", "y": "yes", "n": "no", "true": "true", "false": "false"}
+_YES_NO = {"yes": "yes", "no": "no", "y": "yes", "n": "no", "true": "yes", "false": "no"}
 _CONCLUDES = re.compile(r"^(?:so|thus|hence|therefore)\b,?\s+", re.IGNORECASE)
-_OPPOSITE = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
+_OPPOSITE = {"yes": "no", "no": "yes"}
 _FIRST_WORD = re.compile(r"^(yes|no|true|false)\b\s*(?=[,.;:!–—-]|$)", re.IGNORECASE)
 _SAID_AGAIN = re.compile(
     r"[\s,.;:!–—-]*(?:it|they|s?he|this|that|these|those|i|you|we|there)\s+"
@@ -110,13 +110,13 @@ def _yes_no(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     if said is not None:
         return Comparison(said == wanted, "yes_no", "yes_no.word", f"says {said}")
     words = re.findall(r"[a-z]+", candidate.casefold())
-    if len(words) <= 4 and {wanted, _OPPOSITE[wanted]} <= set(words):
+    if len(words) <= 4 and {"yes", "no"} <= set(map(_YES_NO.get, words)):
         return Comparison(False, "yes_no", "yes_no.both", "says both")
     first = _FIRST_WORD.match(candidate)
-    if first and first[1].casefold() == _OPPOSITE[wanted]:
+    if first and _YES_NO[first[1].casefold()] == _OPPOSITE[wanted]:
         return Comparison(False, "yes_no", "yes_no.opposite", f"begins with {first[1]!r}")
     again = _SAID_AGAIN.match(candidate, first.end()) if first else None
-    if again and (again[1] is not None) == (wanted in ("no", "false")):
+    if again and (again[1] is not None) == (wanted == "no"):
         return Comparison(True, "yes_no", "yes_no.sentence", f"says {wanted} twice")
     if first:
         return Comparison(None, "yes_no", "yes_no.qualified", "words behind yes or no may turn it")

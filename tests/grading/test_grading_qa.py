@@ -42,7 +42,7 @@ Théoden => Theoden
 Apollo 11 => Apollo-11
 Henry VIII => henry viii
 102 !> 10²
-2 !> √2
+2 ?> √2
 """,
     ("squad2", "When did he die?"): "14 AD => 14 CE",
     ("hotpotqa", "Are both American?"): "yes => Yes, they are. !> no | yes and no\nno !> yes",

@@ -301,7 +301,9 @@ def test_every_unit_in_the_list_can_be_read(name: str) -> None:
 
 def test_a_difference_and_a_score_are_no_range() -> None:
     assert gold_kind("7-9", "What is it?", "math") != "bound"
-    assert compare_values("2-3", "2-4", Asked("What was the score?", "qa")) is None
+    compared = compare_values("2-3", "2-4", Asked("What was the score?", "qa"))
+    assert compared is not None
+    assert compared.rule == "ratio.terms"
 
 
 def test_a_label_that_looks_like_a_number_keeps_its_zeros() -> None:

@@ -250,20 +250,24 @@ def table(out: Path) -> str:
             vote(line, s) - vote(line, [1.0] * len(s)) for line, s in zip(lines, found, strict=True)
         ]
         shown.append(f"vote weighed by {name:14} {interval(gains, 100)} points")
-    for draws in range(2, len(lines[0]["replies"]) + 1):
-        ties = [decided_ties(line, draws) for line in lines]
-        shown.append(f"{draws} draws, ties decided by mean log-prob {interval(ties, 100)} points")
+    for draws in range(1, len(lines[0]["replies"]) + 1):
+        plain, tied = zip(*(votes_of(line, draws) for line in lines), strict=True)
+        gains = [a - b for a, b in zip(tied, plain, strict=True)]
+        shown.append(
+            f"vote of {draws}: {np.mean(plain):.1%} right; ties by mean log-prob {np.mean(tied):.1%}, "
+            f"{interval(gains, 100)} points"
+        )
     return "\n".join([*shown, *learned_stops(lines)])
 
 
-def decided_ties(line: Line, draws: int) -> float:
-    """Gain of a vote over so many of the replies, whose ties go to the class of the likeliest reply."""
-    gains = []
+def votes_of(line: Line, draws: int) -> tuple[float, float]:
+    """Of votes over so many of the replies, the share right: ties evenly broken, and by the likeliest reply."""
+    plain, tied = [], []
     for some in itertools.combinations(line["replies"], draws):
         part = {"replies": some}
-        likely = [1 + 1e-3 * float(np.exp(reply["mean"])) for reply in some]
-        gains.append(vote(part, likely) - vote(part, [1.0] * draws))
-    return float(np.mean(gains))
+        plain.append(vote(part, [1.0] * draws))
+        tied.append(vote(part, [1 + 1e-3 * float(np.exp(reply["mean"])) for reply in some]))
+    return float(np.mean(plain)), float(np.mean(tied))
 
 
 def learned_stops(lines: Sequence[Line]) -> list[str]:

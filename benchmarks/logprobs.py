@@ -16,6 +16,7 @@ points [+0.5, +3.5] at two draws, +1 [-1, +3] at four; weighing nothing beyond t
 
 Found of length alone, on draws of the shipped pool (317 problems of mathematics, four chains each): AUC .48
 [.42, .53], a weighed vote -0.9 points [-2.5, +0.8]. So no vote is weighed by it.
+What log-probs gave stands in docs/results/learning.md.
 """
 
 from __future__ import annotations

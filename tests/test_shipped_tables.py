@@ -13,6 +13,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import logprobs
 import pack_figures
 import pytest
 
@@ -231,3 +232,19 @@ def test_the_figures_of_the_readme_are_those_of_the_tables() -> None:
     )
     readme = " ".join((ROOT / "README.md").read_text().split())
     assert [sentence for sentence in wanted if sentence not in readme] == []
+
+
+@pytest.mark.parametrize(("folder", "executor"), [("15", "1.5B"), ("05", "0.5B")])
+def test_the_table_of_log_probs_is_what_its_replies_give(folder: str, executor: str) -> None:
+    replies = (EXAMPLES / "logprobs" / folder / "replies.jsonl").read_text()
+    lines = [json.loads(line) for line in replies.splitlines()]
+    cells, gains = [], []
+    for draws in range(1, 5):
+        plain, tied = zip(*(logprobs.votes_of(line, draws) for line in lines), strict=True)
+        means = [f"{100 * sum(one) / len(lines):.1f}" for one in (plain, tied)]
+        cells.append(" -> ".join(dict.fromkeys(means)))
+        differences = [b - a for a, b in zip(plain, tied, strict=True)]
+        mean, low, high = re.findall(r"[-+][\d.e-]+", logprobs.interval(differences, 100))
+        gains.append(f"{float(mean):+.1f} [{float(low):+.1f}, {float(high):+.1f}]")
+    row = f"| {executor}, {len(lines)} | {' | '.join(cells)} | {gains[1]}, {gains[3]} |"
+    assert row in PAGE.read_text()

@@ -128,7 +128,7 @@ def test_a_judge_that_grades_nothing_ends_with_3_and_its_reason(
         assert all(one["correct"] is None for one in judged)
         (line,) = told
         assert "the judge graded none of the answers it was asked about: judge " in line
-        assert f" at {server.url}: {FAILURES[mode][0]}: " in line
+        assert f" at {server.url}: " in line
     else:
         assert all(one["correct"] for one in judged)
         assert not told

@@ -70,9 +70,8 @@ def audit(
             )
 
     whole = report_path(settings.output.results, judge_fingerprint(settings))
-    partial = (out or whole).with_name(
-        f"{whole.stem}{'' if sample is None else '.sample'}.partial.jsonl"
-    )
+    stem = whole.stem if sample is None else f"{whole.stem}.sample"
+    partial = (out or whole).with_name(f"{stem}.partial.jsonl")
     with output_errors(partial):
         partial.parent.mkdir(parents=True, exist_ok=True)
     runs = Runs(partial, leave_out_broken=True)
@@ -80,18 +79,17 @@ def audit(
         note(f"going on after {len(runs.runs)} verdicts")
     with Progress() as view:
         report = asyncio.run(job(runs, view))
-    path = out or (
-        whole if sample is None else whole.with_name(f"{whole.stem}.{_rows(report)}.sample.json")
-    )
+    path = out or (whole if sample is None else _sample_path(whole, report))
     write_report(report, path)
     runs.keep_only(())
     _print_report(report, path, brief=if_needed and report.passed)
     raise typer.Exit(0 if report.passed else 3)
 
 
-def _rows(report: AuditReport) -> str:
-    """Names the rows that were graded: the reports of two samples do not overwrite each other."""
-    return hashlib.sha256(json.dumps(report.data_sha256, sort_keys=True).encode()).hexdigest()[:8]
+def _sample_path(whole: Path, report: AuditReport) -> Path:
+    """Named by the rows that were graded: the reports of two samples do not overwrite each other."""
+    rows = hashlib.sha256(json.dumps(report.data_sha256, sort_keys=True).encode()).hexdigest()[:8]
+    return whole.with_name(f"{whole.stem}.{rows}.sample.json")
 
 
 def _print_report(report: AuditReport, path: Path, *, brief: bool) -> None:

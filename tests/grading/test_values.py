@@ -49,7 +49,7 @@ PAIRS: dict[AnswerKind, str] = {
 3.14 !> 314
 10 !> 1.0
 1974 !> -1974
-2:3 => 2 to 3 | 4:6
+2:3 => 2 to 3 ?> 4:6 !> 3:2
 1:2 !> 12
 """
     "12345 => 12\u202f345\n-5 => \uff0d5",
@@ -178,9 +178,10 @@ ASKED = {
     "How many probes landed?": "4 ?> 4 crashes",
     "How many clips has she?": "72 => 72 clips",
     "How many characters must it have at least?": "14 => at least 14",
-    "What is the ratio of boys to girls?": "2:1 !> 1:2",
+    "What is the ratio of boys to girls?": "2:1 !> 1:2 | 3 to 1\n2 to 4 => 1:2 | 1 to 2",
+    "Which years?": "1 to 2 !> 2 to 4",
     "What is the result as a ratio?": "2:1 => 4:2",
-    "What was the final score?": "2:1 => 2-1 !> 4:2 | 1:2\n2–1 => 2 to 1",
+    "What was the final score?": "2:1 => 2-1 ?> 4:2 !> 1:2\n2–1 => 2 to 1\n2-15 => 2:15",
     "Which chapter and verse?": "4:12 !> 1:3",
     "Name them in order of size.": "a, b, c !> c, b, a",
     "What happened?": """
@@ -301,9 +302,8 @@ def test_every_unit_in_the_list_can_be_read(name: str) -> None:
 
 def test_a_difference_and_a_score_are_no_range() -> None:
     assert gold_kind("7-9", "What is it?", "math") != "bound"
-    compared = compare_values("2-3", "2-4", Asked("What was the score?", "qa"))
-    assert compared is not None
-    assert compared.rule == "ratio.terms"
+    assert gold_kind("5-3", "What was the score?", "qa") == "number"
+    assert verdict("3-2", "3-1") is WRONG
 
 
 def test_a_label_that_looks_like_a_number_keeps_its_zeros() -> None:

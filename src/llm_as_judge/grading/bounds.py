@@ -9,7 +9,7 @@ from llm_as_judge.grading.dates import (
 )
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.single_values import (
-    NO_TIME,
+    ASKS_RATIO,
     Comparison,
     compare_single,
     reads_value,
@@ -115,7 +115,7 @@ def _range_ends(text: str) -> tuple[str, str] | None:
 
 def compare_ranges(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     """A range of texts: both ends, in order. Formulas have intervals, and "5-3" is a difference there."""
-    if asked.domain == "math" or NO_TIME.search(asked.question):
+    if asked.domain == "math" or ASKS_RATIO.search(asked.question):
         return None
     wanted, said = _range_ends(gold), _range_ends(candidate)
     if wanted is None:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 
 from llm_as_judge.grading.comparison import Asked, compare_numbers, kind_of
 from llm_as_judge.grading.dates import (
@@ -42,10 +43,7 @@ def reads_value(text: str) -> bool:
 
 
 # --------------------------------------------------------------------------------- times and ratios
-_AS_THEY_STAND = re.compile(r"\b(?:scores?|scored|result|verse|chapter)\b", re.I)
-"""Asks for numbers between colons that no factor may change: 3:1 is another score than 6:2."""
-_RATIO = re.compile(r"\b(?:ratio|odds|scale|proportion)\b", re.I)
-NO_TIME = re.compile(rf"{_RATIO.pattern}|{_AS_THEY_STAND.pattern}", re.I)
+ASKS_RATIO = re.compile(r"\b(?:ratio|odds|scale|proportion)\b", re.I)
 _ASKS_TIME = re.compile(
     r"\b(?:what time|when|at which time|which time|o['’]?clock|time of day|until|by what)\b", re.I
 )
@@ -53,7 +51,7 @@ _ASKS_TIME = re.compile(
 
 def compare_clock(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     """Times of day; None where the gold is none."""
-    if NO_TIME.search(asked.question) and asked.spec.kind != "time":
+    if ASKS_RATIO.search(asked.question) and asked.spec.kind != "time":
         return None
     wanted = read_clock(gold)
     dotted = re.fullmatch(r"[\d.]+", gold) is not None  # "14.30"
@@ -83,31 +81,43 @@ def _is_other_value(text: str) -> bool:
 _DASHED = re.compile(r"(?<=\d)\s*-\s*(?=\d)")
 
 
+def _is_ratio(asked: Asked) -> bool:
+    """May a factor change the terms? A score or a verse has no ratio."""
+    return asked.domain == "math" or ASKS_RATIO.search(asked.question) is not None
+
+
+def _terms(text: str, asked: Asked) -> tuple[Fraction, ...] | None:
+    return read_ratio(text if _is_ratio(asked) else _DASHED.sub(":", fold_number_signs(text)))
+
+
+def _may_be_span(gold: str, candidate: str, asked: Asked) -> bool:
+    """ "1939 to 1945", "3-5": each end counts, and no factor."""
+    low, *_, high = read_ratio(_DASHED.sub(":", gold)) or (1, 0)
+    return low <= high and ":" not in gold + candidate and not ASKS_RATIO.search(asked.question)
+
+
+def compare_terms(gold: str, candidate: str, asked: Asked) -> Comparison | None:
+    """The same terms, once with a colon and once without: "2:15" and "2-15"; None for all others."""
+    wanted = _terms(gold, asked) if (":" in gold) != (":" in candidate) else None
+    if wanted is None or wanted != _terms(candidate, asked):
+        return None
+    return Comparison(True, "number", "ratio.terms", "the same terms")
+
+
 def compare_ratio(gold: str, candidate: str, asked: Asked) -> Comparison | None:
-    """Ratios, and a ratio against its quotient; scores, which have the same terms; None where the gold is none."""
-    question = asked.question
-    terms_stand = bool(_AS_THEY_STAND.search(question)) and not _RATIO.search(question)
-    if terms_stand and asked.domain == "qa":
-        gold, candidate = (_DASHED.sub(":", fold_number_signs(text)) for text in (gold, candidate))
-    wanted = read_ratio(gold)
+    """Terms up to a factor, and their quotient, where a ratio is asked for; None where the gold has none."""
+    wanted, said = _terms(gold, asked), _terms(candidate, asked)
     if wanted is None or "/" in gold:
         return None
-    said = read_ratio(candidate)
-    if terms_stand and said is not None:
-        return Comparison(said == wanted, "number", "ratio.terms", "terms as they stand")
-    if terms_stand:
+    quotient = parse_number(candidate) if said is None and read_ratio(gold) else None
+    if quotient is not None and len(wanted) == 2 and wanted[1] and not quotient.unit:
+        same, why = quotient.value == wanted[0] / wanted[1], "a ratio as a quotient"
+    elif said is None or _may_be_span(gold, candidate, asked):
         return None
-    if said is None:
-        quotient = parse_number(candidate)
-        if quotient is None or len(wanted) != 2 or not wanted[1] or quotient.unit:
-            return None
-        same = quotient.value == wanted[0] / wanted[1]
-        return Comparison(same, "number", "ratio.quotient", "a ratio as a quotient")
-    if same_ratio(wanted, said):
-        return Comparison(True, "number", "ratio.equal", "terms in the same ratio")
-    if ":" not in gold and ":" not in candidate:
-        return None  # "1939 to 1945" may be a span
-    return Comparison(False, "number", "ratio.different", "another ratio")
+    else:
+        same, why = same_ratio(wanted, said), "terms up to a factor"
+    sure = not same or wanted == said or _is_ratio(asked)
+    return Comparison(same if sure else None, "number", "ratio.terms", why)
 
 
 # ----------------------------------------------------------------------------------------- numbers

@@ -18,6 +18,7 @@ from llm_as_judge.grading.single_values import (
     compare_date,
     compare_number,
     compare_ratio,
+    compare_terms,
     reads_value,
 )
 from llm_as_judge.grading.text import is_short, normal_text, split_items
@@ -64,6 +65,7 @@ def _comparers(kind: AnswerKind | None) -> Sequence[Comparer]:
     if kind is None:
         return (
             _yes_no,
+            compare_terms,
             compare_ranges,
             compare_bounds,
             compare_clock,

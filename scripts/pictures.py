@@ -1,9 +1,11 @@
-"""Makes the README's two pictures from a run: docs/pictures/monitor.svg and report.png.
+"""Makes the documents' pictures from a run: docs/pictures/monitor.svg, report.png and front.png.
 
 The report's needs Chromium and the extra `browser` (see docs/monitoring.md). A picture shows programs
 and problems of the run: take one on the built-in sample, as `make full` leaves where no data are.
 
-    python scripts/pictures.py logs/train_MODEL_TIME [results/evaluation/*_results.json]
+    python scripts/pictures.py logs/train_MODEL_TIME [results/evaluation/*_results.json | FOLDER/*]
+
+The front is that of the results; docs/results/learning.md has the one of examples/adaptive/held_out_form.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from playwright.sync_api import ViewportSize, sync_playwright
 from rich.console import Console
 from rich.terminal_theme import DIMMED_MONOKAI
 
-from llm_as_judge.evaluation.layout import read_results
+from llm_as_judge.evaluation.layout import heading, read_full
 from llm_as_judge.runs.rundir import read_run
 from llm_as_judge.views.report import Sources, write_report
 from llm_as_judge.views.screen import look, read_tail
@@ -41,22 +43,26 @@ def monitor_picture(run_dir: Path) -> Path:
     return path
 
 
-def report_picture(run_dir: Path, results: list[Path]) -> Path:
-    """The browser of rollouts in `llm-as-judge report --html`: programs of one problem, side by side."""
-    path = PICTURES / "report.png"
+def page_pictures(run_dir: Path, results: list[Path]) -> list[Path]:
+    """Of `llm-as-judge report --html`: programs of one problem, side by side, and results by cost."""
+    made = [PICTURES / "report.png"]
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as running:
         page_file = Path(folder) / "report.html"
-        named = {file.name.removesuffix("_results.json"): read_results(file) for file in results}
+        named = {at.parent.name if at.is_dir() else heading(at): read_full(at) for at in results}
         write_report(Sources(run_dir, named), page_file)
         browser = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport=SIZE, color_scheme="light", reduced_motion="reduce")
         page.goto(page_file.as_uri())
+        front = page.locator("#chart-front")
+        if front.count():
+            made.append(PICTURES / "front.png")
+            front.screenshot(path=str(made[-1]))
         page.select_option("#f-outcome", "mixed")
         page.evaluate("document.querySelector('#group').scrollIntoView()")
-        page.screenshot(path=str(path))
+        page.screenshot(path=str(made[0]))
         browser.close()
-    return path
+    return made
 
 
 if __name__ == "__main__":
@@ -67,7 +73,7 @@ if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
     for made in (
         monitor_picture(chosen.run_dir),
-        report_picture(chosen.run_dir, chosen.results),
+        *page_pictures(chosen.run_dir, chosen.results),
     ):
         print(f"{made}  {made.stat().st_size / 1000:.0f} kB")
         if made.stat().st_size > MAX_BYTES:

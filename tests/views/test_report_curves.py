@@ -143,3 +143,6 @@ def test_the_cost_accuracy_chart_names_the_front() -> None:
         ("ours", "yes"),
     ]
     assert [name for _, name in view.front.legend] == ["1 direct", "2 bad", "3 ours"]
+    ends = [y for mark in view.front.marks for y in (mark.low, mark.high)]
+    ticks = [y for y, _ in view.front.y_ticks]
+    assert min(ticks) <= min(ends) <= max(ends) <= max(ticks)  # the axis is that of the results

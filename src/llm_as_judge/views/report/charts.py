@@ -171,7 +171,9 @@ def front_chart(
     highest = max(point.x for _, point in named) or 1.0
     ticks = _nice_ticks(0.0, highest * 1.15)
     xs = Scale(0.0, max(ticks[-1], highest * 1.15), LEFT, WIDTH - RIGHT)
-    ys = Scale(0.0, 1.0, HEIGHT - BOTTOM, TOP)
+    ends = [y for _, p in named for y in (p.y, p.low, p.high) if y is not None]
+    shares = _nice_ticks(min(ends), max(ends))
+    ys = Scale(shares[0], shares[-1], HEIGHT - BOTTOM, TOP)
     return Chart(
         id_,
         title,
@@ -180,7 +182,7 @@ def front_chart(
         marks=tuple(_mark(name, color, p, xs, ys) for color, (name, p) in enumerate(named)),
         front=_path([(xs(named[i][1].x), ys(named[i][1].y)) for i in front]),
         x_ticks=tuple((xs(t), _shown(t, "")) for t in ticks),
-        y_ticks=_quarters(ys),
+        y_ticks=tuple((ys(t), _shown(t, PERCENT)) for t in shares),
         legend=tuple((n, f"{n + 1} {name}") for n, (name, _) in enumerate(named)),
         head=("result", x_label, "accuracy (95 % interval)", "on the front"),
         rows=tuple(

@@ -113,7 +113,7 @@ PARTS = {
     "sandbox": Part(("sandbox/*.py",), ("tests/sandbox", "tests/rollout")),
     "ledger": Part(
         ("llm/ledger.py", "llm/billing.py"),
-        ("tests/llm/test_llm_ledger.py", "tests/llm/test_llm_billing.py"),
+        tuple(f"tests/llm/test_llm_{name}.py" for name in ("ledger", "billing", "gathered")),
         alone=True,
     ),
     "runs": Part(("runs/*.py",), ("tests/runs",), alone=True),

@@ -49,6 +49,12 @@ async def test_a_budget_in_written_tokens_counts_prompts_at_their_price() -> Non
             pass
 
 
+def test_tokens_of_another_executor_cost_what_its_own_are_worth() -> None:
+    ledger = Ledger()
+    ledger.record_attempt("executor", Attempt(Usage(100, 30), None, 0.0, written_price=3.0))
+    assert ledger.total.cost == 3 * (100 / 4 + 30)
+
+
 def test_sums_of_before_the_cost_was_kept_are_given_one() -> None:
     ledger = Ledger()
     ledger.record_attempt("executor", Attempt(Usage(100, 30), None, 0.0))

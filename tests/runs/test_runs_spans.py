@@ -29,7 +29,7 @@ from llm_as_judge.errors import ConfigError, EndpointError
 from llm_as_judge.llm.scripted import ScriptedChat
 from llm_as_judge.rollout.line import rollout, written
 from llm_as_judge.runs.sinks import TrackingOptions, require_sinks
-from llm_as_judge.runs.spans import CONTENT, TracedChat, open_spans
+from llm_as_judge.runs.spans import CONTENT, TracedChat, open_spans, operator_span
 from llm_as_judge.types import ChatRequest, Completion, Message, Problem, Rollout
 from running_app import running
 
@@ -127,6 +127,7 @@ def test_the_text_of_a_person_is_in_no_span_unless_the_environment_asks_for_it(
     told = "".join(span.to_json() for span in exporter.get_finished_spans())
     told += "".join(event.to_json() for event in events.get_finished_logs())
     assert "6 * 7" not in told
+    assert "gen_ai.evaluation.explanation" not in told
     monkeypatch.setenv(CONTENT, "true")
     with kept() as (exporter, _):
         asyncio.run(run(scripted(tmp_path)))
@@ -147,6 +148,14 @@ def test_a_call_that_fails_names_the_kind_of_its_error_and_no_text_of_it() -> No
     assert attributes(span)["error.type"] == "EndpointError"
     assert not span.status.is_ok
     assert "Ada" not in span.to_json()
+
+
+def test_an_operator_that_fails_in_a_program_that_goes_on_is_a_failed_span() -> None:
+    with kept() as (exporter, _), operator_span("Custom") as failed:
+        failed("unusable_reply")
+    (span,) = exporter.get_finished_spans()
+    assert attributes(span)["error.type"] == "unusable_reply"
+    assert not span.status.is_ok
 
 
 def test_a_program_that_gives_no_answer_is_a_failed_workflow(tmp_path: Path) -> None:

@@ -116,6 +116,6 @@ if [ $train = 1 ]; then
 What next:
   $verb compare results/evaluation/*_results.json
   $verb report $with --run-dir "\$(ls -td logs/train_*/ | head -1)" --html run.html
-  $verb solve $with --policy "\$(ls -td checkpoints/*/grpo_mixed/step_*/ | head -1)" --domain math --problem "What is 17 * 3?"
+  $verb solve $with --domain math --problem "What is 17 * 3?"
 END
 fi

@@ -216,9 +216,12 @@ def test_a_budget_that_nobody_would_be_told_is_one_line(
     assert said in verb.refused(*verb_asked, "--executor", "scripted", *given)
 
 
-def test_serve_without_a_policy_and_a_checkpoint_names_both(verb: Verbs) -> None:
-    line = verb.refused("serve", "--executor", "scripted", "--port", "0")
-    assert "grpo_mixed: no checkpoint; train first, or serve --policy untrained" in line
+@pytest.mark.parametrize("asked", [("serve", "--executor", "scripted", "--port", "0"), SOLVE])
+def test_without_a_policy_and_a_checkpoint_both_are_named(
+    verb: Verbs, asked: tuple[str, ...]
+) -> None:
+    line = verb.refused(*asked)
+    assert f"grpo_mixed: no checkpoint; train first, or {asked[0]} --policy untrained" in line
 
 
 def test_serve_refuses_the_network_without_a_sound_key_before_loading_a_model(

@@ -7,7 +7,7 @@ import os
 
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.programs import wanted_domain
-from llm_as_judge.cli.solving import UNTRAINED, latest_policy, open_writer, settings_for
+from llm_as_judge.cli.solving import UNTRAINED, chosen, open_writer
 from llm_as_judge.config import RULES_ALONE
 from llm_as_judge.serving.app import ServerOptions
 from llm_as_judge.serving.front import FrontLimits
@@ -35,10 +35,7 @@ def serve(
     max_body: int,
     grace: int,
 ) -> None:
-    settings = settings_for(policy or UNTRAINED, asked, RULES_ALONE)  # nothing is graded
-    if policy is None:
-        policy = latest_policy(settings, "serve --policy untrained")
-        settings = settings_for(policy, asked, RULES_ALONE)
+    settings, writes = chosen(policy, asked, RULES_ALONE, "serve")  # nothing is graded
     options = ServerOptions(
         model=name,
         domain=wanted_domain(domain),
@@ -49,8 +46,8 @@ def serve(
     )
     binding = Binding(host, port, grace, FrontLimits(max_connections, head_timeout, body_timeout))
     safe_options(options, binding)  # refused before a model is loaded
-    writer = open_writer(settings, policy)
-    what = f"untrained {settings.policy.label}" if policy == UNTRAINED else policy
+    writer = open_writer(settings, writes)
+    what = f"untrained {settings.policy.label}" if writes == UNTRAINED else writes
 
     def announce(url: str) -> None:
         note(f"serving  {url}  ({what}; executor {settings.executor.model})")

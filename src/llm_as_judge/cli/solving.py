@@ -33,11 +33,11 @@ def solve(
     domain: str,
     entry_point: str,
     reference: list[str] | None,
-    policy: str,
+    policy: str | None,
     as_json: bool,
 ) -> None:
     # without a reference nothing is graded
-    settings = settings_for(policy, asked, {} if reference else RULES_ALONE)
+    settings, writes = chosen(policy, asked, {} if reference else RULES_ALONE, "solve")
     text = sys.stdin.read() if problem == "-" else problem
     task = wanted_problem(
         text, problem_file, wanted_domain(domain), entry_point, tuple(reference or ())
@@ -50,15 +50,30 @@ def solve(
             show_stage(stage, to_json(value))
 
     async def solved() -> int:
-        async with open_writer(settings, policy) as (bench, writer):
+        async with open_writer(settings, writes) as (bench, writer):
             execution = await run_solve(bench, writer, task, show, graded=bool(reference))
         return 0 if execution.status == "ok" else 1
 
     raise typer.Exit(asyncio.run(solved()))
 
 
-def settings_for(policy: str, asked: Asked, flags: Mapping[str, Any]) -> Config:
-    """Under the prompt that ``policy`` was trained with."""
+def chosen(
+    policy: str | None, asked: Asked, flags: Mapping[str, Any], verb: str
+) -> tuple[Config, str]:
+    """Settings under the prompt that a policy was trained with, and the policy: the latest checkpoint
+    where none is named.
+
+    Raises:
+        ModelError: there is no checkpoint.
+    """
+    settings = _settings_for(policy or UNTRAINED, asked, flags)
+    if policy is not None:
+        return settings, policy
+    latest = latest_policy(settings, f"{verb} --policy untrained")
+    return _settings_for(latest, asked, flags), latest
+
+
+def _settings_for(policy: str, asked: Asked, flags: Mapping[str, Any]) -> Config:
     path = Path(policy)
     settings = under_trained_prompt(asked.settings(flags), path if path.is_dir() else None)
     asked.require_told_budget(settings, policy if path.suffix == ".py" else None)

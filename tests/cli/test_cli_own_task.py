@@ -18,7 +18,13 @@ from endpoint_modes import sound
 from fault_endpoint import FaultEndpoint, in_a_thread
 from llm_as_judge.assembly.preflight import PROGRAM
 from llm_as_judge.cli import main
-from llm_as_judge.cli.own_file import HOSTED_TOKENS, OwnTask, own_file_text, unedited_task
+from llm_as_judge.cli.own_file import (
+    HOSTED_TOKENS,
+    LOCAL_TOKENS,
+    OwnTask,
+    own_file_text,
+    unedited_task,
+)
 from llm_as_judge.config import Endpoint, load_config, load_endpoints
 from llm_as_judge.data.files import read_problems
 from llm_as_judge.runs.record import RunRecord
@@ -314,6 +320,7 @@ def test_init_runs_again_over_its_own_file_with_another_executor(verb: Verbs) ->
     assert load_endpoints()["other"].base_url == "http://127.0.0.1:9/v1"
     began(verb, "--data-dir", "there", executor="scripted")
     assert load_config().executor.model == "scripted"
+    assert load_config().executor.max_tokens == LOCAL_TOKENS
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ PAIRS: dict[AnswerKind, str] = {
 25 m^2 !> 25 cm^2
 25 m² => 25 square metres
 50 miles per hour !> 50 miles
+0.5 mile => half a mile | half of a mile !> half a kilometre
 50 mph => 50 miles per hour
 24 cubic inches !> 24 square inches
 70 inches => 5 feet 10 inches

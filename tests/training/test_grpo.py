@@ -246,13 +246,16 @@ def test_default_options_are_the_grpo_preset_and_all_presets_are_worked_by_hand(
     assert LossOptions(**PRESETS["grpo"]) == LossOptions()
 
 
-def test_kl_is_zero_at_the_reference_and_positive_beside_it() -> None:
-    options = LossOptions(kl_weight=1.0)
-    for shift, sign in ((0.0, 0), (0.3, 1)):
-        _, stats = policy_loss(
-            OLD, OLD, torch.zeros(2), LENGTHS, options, reference_logprobs_T=OLD + shift
-        )
-        assert (stats["kl"] > 1e-6) == bool(sign)
+@pytest.mark.parametrize(("shift", "kl"), [(0.0, 0.0), (0.3, math.exp(0.3) - 1.3)])
+def test_kl_is_zero_at_the_reference_and_its_weighted_mean_is_lost_beside_it(
+    shift: float, kl: float
+) -> None:
+    options = LossOptions(kl_weight=0.5)
+    loss, stats = policy_loss(
+        OLD, OLD, torch.zeros(2), LENGTHS, options, reference_logprobs_T=OLD + shift
+    )
+    assert stats["kl"] == pytest.approx(kl, abs=1e-6)
+    assert loss.item() == pytest.approx(0.5 * kl, abs=1e-6)
 
 
 def test_splitting_a_step_into_rows_changes_nothing() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Json = Any
@@ -19,6 +19,8 @@ class Request:
     """What a mode may answer by."""
 
     body: Mapping[str, Json]
+    asked: str
+    """Its last message."""
     right: str
     """The text of a sound reply."""
     times: int
@@ -29,7 +31,7 @@ class Request:
         text = self.right if content is ... else content
         message = {"role": "assistant", "content": text, **fields}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        usage = {"prompt_tokens": 11, "completion_tokens": 7}
+        usage = {"prompt_tokens": len(self.asked), "completion_tokens": 7}
         return {"object": "chat.completion", "choices": [choice], "usage": usage}
 
 
@@ -210,21 +212,21 @@ RIGHT: Mapping[str, Mode] = {
 """The right answer comes of it, within two tries."""
 
 TRIED_AGAIN: Mapping[str, tuple[str, Mode]] = {
-    "500": ("http_500", _always(error(500))),
+    "500": ("http_500", _always(error(500, "try later"))),
     "502 of a gateway": ("http_502", _always(Said(b"<html>Bad\x1b[2J gateway</html>", 502))),
     "504": ("http_504", _always(error(504))),
     "529": ("http_529", _always(error(529, "overloaded"))),
     "408": ("http_408", _always(error(408))),
     "409": ("http_409", _always(error(409))),
     "425": ("http_425", _always(error(425))),
-    "429": ("http_429", _always(error(429, "slow down"))),
+    "429": ("http_429", _always(error(429, "try later", "Retry-After: 0"))),
     "599 without a word": ("http_599", _always(Said(b"", 599))),
     "an error with status 200": ("http_429", _always(error(200, "slow down", code=429))),
     "an error of no number with status 200": ("http_500", _always(error(200, "no", code="x"))),
     "an error of many lines": ("http_500", _always(error(500, "a\nb\r\n\u2028c\x00d"))),
     "an error that is nested": ("http_500", _always(Said(_nested(100_000), 500))),
     "hang": ("timeout", _always(Said(b"", hang=True))),
-    "slow_stream": ("timeout", lambda request: Said(b"x" * 99, drip_s=0.4)),
+    "slow_stream": ("timeout", lambda request: replace(sound(request.reply()), drip_s=0.4)),
     "drop": ("dropped", _always(Said(b"", raw=True))),
     "no HTTP": ("dropped", _always(Said(b"SSH-2.0-OpenSSH_9.6\r\n\r\n", raw=True))),
     "half of the body, then closed": (

@@ -10,30 +10,10 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from endpoint_modes import LISTS, MODES, Request, Said
+from endpoint_modes import FAILURES, LISTS, MODES, Request, Said
 
-FAULTS = (
-    "500",
-    "429",
-    "hang",
-    "drop",
-    "empty",
-    "null",
-    "truncated",
-    "wrong_shape",
-    "slow_stream",
-)
-KIND_OF_FAULT = {
-    "500": "http_500",
-    "429": "http_429",
-    "hang": "timeout",
-    "slow_stream": "timeout",
-    "drop": "dropped",
-    "empty": "empty",
-    "null": "empty",
-    "truncated": "bad_json",
-    "wrong_shape": "bad_shape",
-}
+FAULTS = ("500", "429", "hang", "drop", "empty", "null", "truncated", "wrong_shape", "slow_stream")
+KIND_OF_FAULT = {fault: FAILURES[fault][0] for fault in FAULTS}
 MOSTLY_QUICK = [fault for fault in FAULTS if KIND_OF_FAULT[fault] != "timeout"] * 6 + [
     "hang",
     "slow_stream",
@@ -43,7 +23,7 @@ MOSTLY_QUICK = [fault for fault in FAULTS if KIND_OF_FAULT[fault] != "timeout"] 
 
 class FaultEndpoint:
     """Each request meets a fault with probability ``share``; ``billed`` sums the usage it told in
-    full, by the first word of the last message. A fault is one of :data:`FAULTS` or of ``MODES``."""
+    full, by the first word of the last message. A fault is one of ``MODES``."""
 
     def __init__(
         self,
@@ -114,44 +94,17 @@ class FaultEndpoint:
         else:
             fault = self.random.choice(self.faults) if self.random.random() < self.share else "ok"
         self.met[fault] += 1
-        if fault in MODES and fault not in (*FAULTS, "ok"):
-            times = self.asked[asked]
-            self.asked[asked] += 1
-            return await _say(writer, MODES[fault](Request(body, self.answer(asked), times)))
-        whole = self._reply(self.answer(asked), asked)
-        if fault == "hang":
-            await asyncio.sleep(3600)
-        if fault == "drop":
-            writer.transport.abort()
-            return False
-        if fault == "slow_stream":
-            await _send(writer, 200, whole, drip_s=0.4)
-            return False
-        if fault in ("500", "429"):
-            extra = b"Retry-After: 0\r\n" if fault == "429" else b""
-            await _send(writer, int(fault), b'{"error": {"message": "try later"}}', extra)
-        elif fault == "truncated":
-            await _send(writer, 200, whole[: len(whole) // 2])
-        elif fault == "wrong_shape":
-            await _send(writer, 200, b'{"answer": 42}')
-        else:
-            text = {"empty": "", "null": None}.get(fault, self.answer(asked))
+        times = self.asked[asked]
+        self.asked[asked] += 1
+        if fault in ("ok", "empty", "null"):
             self._bill(asked)
-            await _send(writer, 200, self._reply(text, asked))
-        return True
+        return await _say(writer, MODES[fault](Request(body, asked, self.answer(asked), times)))
 
     def _bill(self, asked: str) -> None:
         problem = asked.split()[0]
         self.billed["prompt"] += len(asked)
         self.billed["completion"] += 7
         self.billed[problem] += len(asked) + 7
-
-    def _reply(self, text: str | None, asked: str) -> bytes:
-        reply = {
-            "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": len(asked), "completion_tokens": 7},
-        }
-        return json.dumps(reply).encode()
 
 
 @contextlib.contextmanager

@@ -104,14 +104,6 @@ def test_a_lower_budget_takes_more_for_the_same(cost: float) -> None:
     assert found == sorted(found)
 
 
-def test_a_budget_that_is_no_word_of_these_is_one_line() -> None:
-    with pytest.raises(
-        ConfigError, match=r"reward\.budget: found 'medium'; .*'low', 'middle'"
-    ) as told:
-        load_config("embedded", overrides=["reward.budget=medium"])
-    assert "\n" not in str(told.value)
-
-
 def test_a_threshold_that_this_scheme_cannot_reach_is_one_line() -> None:
     asked = ["reward.scheme=priced", "experience.enabled=true"]
     with pytest.raises(ConfigError, match=r"reward_threshold: 8, but .* gives at most 1") as told:

@@ -41,6 +41,12 @@ class Verbs:
         assert isinstance(caught.value.code, int)
         return caught.value.code, captured.out, captured.err
 
+    def done(self, *arguments: str) -> tuple[str, str]:
+        """(standard output, standard error) of a verb that ends well."""
+        code, out, err = self(*arguments)
+        assert code == 0, out + err
+        return out, err
+
     def refused(self, *arguments: str, status: int = 2) -> str:
         """The one line that the error is."""
         code, out, err = self(*arguments)
@@ -74,6 +80,5 @@ def rows(math: int = 12, qa: int = 0) -> str:
 
 def began(verb: Verbs, *more: str, executor: str = ADDRESS) -> str:
     """What init said of that file."""
-    code, out, err = verb("init", "mine.jsonl", "--executor", executor, *more)
-    assert code == 0, err
+    out, err = verb.done("init", "mine.jsonl", "--executor", executor, *more)
     return out + err

@@ -58,8 +58,7 @@ def test_a_grader_that_fails_leaves_its_row_open_and_all_of_them_end_with_3(verb
 def test_the_documented_rows_are_graded(verb: Verbs) -> None:
     document = (Path(__file__).parents[2] / "docs" / "grading.md").read_text("utf-8")
     written("in.jsonl", "".join(re.findall(r"```jsonl\n(.*?)```", document, re.DOTALL)))
-    code, _, err = verb("grade", "--in", "in.jsonl", "--out", "out.jsonl", "--rules-only")
-    assert code == 0, err
+    verb.done("grade", "--in", "in.jsonl", "--out", "out.jsonl", "--rules-only")
     verdicts = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     assert [v["correct"] for v in verdicts] == [True, False, True, True, True]
 
@@ -71,8 +70,7 @@ def test_rows_of_ones_own_task_are_graded_as_they_are(verb: Verbs) -> None:
         {"type": "code", "problem": "two()", "answer": "assert two() == 2", "candidate": "def two(): return 2"},
     ]  # fmt: skip
     written("in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    code, _, err = verb("grade", "--in", "in.jsonl", "--out", "out.jsonl", "--rules-only")
-    assert code == 0, err
+    verb.done("grade", "--in", "in.jsonl", "--out", "out.jsonl", "--rules-only")
     verdicts = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     assert [(v["id"], v["correct"]) for v in verdicts] == [("1", False), ("q", True), ("3", True)]
 
@@ -100,8 +98,7 @@ def test_grade_reads_the_rows_before_it_starts_a_judge(verb: Verbs) -> None:
 
 # ------------------------------------------------------------------------------ download, process
 def test_the_built_in_sample_becomes_mixes(verb: Verbs, folder: Path) -> None:
-    code, out, _ = verb("data", "download", "--offline", *TWO_SETS)
-    assert code == 0
+    out, _ = verb.done("data", "download", "--offline", *TWO_SETS)
     *rows, note = out.splitlines()
     assert [line.split()[0] for line in rows] == ["gsm8k", "squad2"]
     assert note.startswith("built-in sample (--offline)")
@@ -110,16 +107,14 @@ def test_the_built_in_sample_becomes_mixes(verb: Verbs, folder: Path) -> None:
     assert code == 0
     assert [entry["dataset"] for entry in report["sets"]] == ["gsm8k", "squad2"]
     assert (folder / "data/mixed/train_mixed.jsonl").is_file()
-    code, out, _ = verb("data", "process", *TWO_SETS)
-    assert code == 0
+    out, _ = verb.done("data", "process", *TWO_SETS)
     assert out.startswith("gsm8k ")
 
 
 def test_process_names_the_sets_that_it_replaced(verb: Verbs, folder: Path) -> None:
     assert verb("data", "download", "--offline", *TWO_SETS)[0] == 0
     assert "no longer holds" not in verb("data", "process", *TWO_SETS)[2]
-    code, _, err = verb("data", "process", "--set", "data.sets=[squad2]")
-    assert code == 0
+    _, err = verb.done("data", "process", "--set", "data.sets=[squad2]")
     assert "data: no longer holds gsm8k; to have them beside these" in err
     (folder / "data/mixed/info.json").write_text("{")
     line = verb.refused("data", "process", *TWO_SETS)
@@ -128,8 +123,7 @@ def test_process_names_the_sets_that_it_replaced(verb: Verbs, folder: Path) -> N
 
 def test_no_sets_are_told_of_with_what_to_do(verb: Verbs) -> None:
     none = ("--set", "data.sets=[]")
-    code, _, err = verb("data", "download", "--offline", *none)
-    assert code == 0
+    _, err = verb.done("data", "download", "--offline", *none)
     said = "nothing to download: data.sets is empty. Rows of your own: llm-as-judge init FILE"
     assert said in err
     assert "name one: --custom FILE" in verb.refused("data", "process", *none)
@@ -163,23 +157,19 @@ WITH = (
 @pytest.mark.slow
 def test_ones_own_sets_are_evaluated_compared_and_tabulated_by_name(verb: Verbs) -> None:
     written("mine.jsonl", "".join(json.dumps(row) + "\n" for row in OWN_ROWS))
-    code, out, err = verb("data", "process", "--custom", "mine.jsonl", "--set", "data.sets=[]")
-    assert code == 0, err
+    out, _ = verb.done("data", "process", "--custom", "mine.jsonl", "--set", "data.sets=[]")
     names = ["mine_code", "mine_math", "mine_qa"]
     assert [line.split()[0] for line in out.splitlines()] == ["mine_math", "mine_qa", "mine_code"]
-    code, out, err = verb("evaluate", *WITH, "--policy", "direct", "--json")
-    assert code == 0, err
+    out, _ = verb.done("evaluate", *WITH, "--policy", "direct", "--json")
     found = json.loads(out)
     assert [row["dataset"] for row in found["datasets"]] == [*names, "mixed"]
     assert {row["metrics"]["graded"] for row in found["datasets"][:3]} == {2.0}
     assert found["overall"]["graded"] == 6
     chosen = ("--set", "evaluation.sets=[mine_math,mine_code]")
-    code, out, err = verb("evaluate", *WITH, "--policy", "cot", *chosen)
-    assert code == 0, err
+    out, _ = verb.done("evaluate", *WITH, "--policy", "cot", *chosen)
     assert all(name in out for name in ("mine_math", "mine_code", "balanced over sets"))
     results = [f"results/evaluation/{name}_results.json" for name in ("cot", "direct")]
-    code, out, err = verb("compare", *results, "--by-domain")
-    assert code == 0, err
+    out, _ = verb.done("compare", *results, "--by-domain")
     shown = ("mine_math", "all math", "balanced over sets", "Against direct, code")
     assert all(text in out for text in shown)
     wrong = verb.refused("evaluate", *WITH, "--policy", "cot", "--set", "evaluation.sets=[min]")

@@ -48,8 +48,7 @@ def task(verb: Verbs) -> str:
 def asked(verb: Verbs, program: str, problem: str, *more: str) -> str:
     """The one prompt of a program that is solved with."""
     words = ("--problem", problem, "--domain", "qa", "--policy", written("way.py", program))
-    code, out, err = verb("solve", *words, "--json", *more)
-    assert code == 0, err
+    out, _ = verb.done("solve", *words, "--json", *more)
     stages = [json.loads(line) for line in out.splitlines()]
     (call,) = (one["value"]["asked"] for one in stages if one["stage"] == "call")
     assert isinstance(call, str)
@@ -68,8 +67,7 @@ def test_a_question_without_a_passage_gets_those_that_it_needs(verb: Verbs, task
     own = "Context:\nKey number 7 was lost.\n\nQuestion: Who keeps key number 7?"
     assert "Ada keeps" not in asked(verb, WAYS, own), "it has a passage"
     math = ("--problem", "Who keeps key 7?", "--domain", "math", "--policy", "way.py", "--json")
-    code, out, err = verb("solve", *math)
-    assert code == 0, err
+    out, _ = verb.done("solve", *math)
     assert "Ada keeps" not in out
     prompt = asked(verb, RETRIEVED, "Which badge do visitors wear?")
     assert "badges: Visitors wear a yellow badge." in prompt
@@ -78,8 +76,7 @@ def test_a_question_without_a_passage_gets_those_that_it_needs(verb: Verbs, task
 
 def test_results_and_banks_are_of_these_documents_alone(verb: Verbs, task: str) -> None:
     plans = Path("results").rglob("plan.json")
-    code, _, err = verb("evaluate", "--policy", "direct")
-    assert code == 0, err
+    verb.done("evaluate", "--policy", "direct")
     (first,) = plans
     known = json.loads(first.read_text())["facts"]["documents"]
     fill = ("pool", "fill", "--split", "train", "--limit", "2", "--draws", "1")
@@ -87,8 +84,7 @@ def test_results_and_banks_are_of_these_documents_alone(verb: Verbs, task: str) 
     assert json.loads(Path("results/bank/about.json").read_text())["documents"] == known
     handbook(**{"badges.txt": "Visitors wear no badge."})
     assert "filled by other conditions (documents: " in verb.refused(*fill)
-    code, _, err = verb("evaluate", "--policy", "direct")
-    assert code == 0, err
+    verb.done("evaluate", "--policy", "direct")
     found = {
         json.loads(path.read_text())["facts"]["documents"]
         for path in Path("results").rglob("plan.json")
@@ -98,10 +94,8 @@ def test_results_and_banks_are_of_these_documents_alone(verb: Verbs, task: str) 
 
 def test_replayed_calls_are_those_of_the_same_documents(verb: Verbs, task: str) -> None:
     evaluate = ("evaluate", "--policy", "direct", "--fresh", "--set")
-    code, _, err = verb(*evaluate, "calls.mode=record")
-    assert code == 0, err
-    code, _, err = verb(*evaluate, "calls.mode=replay")
-    assert code == 0, err
+    verb.done(*evaluate, "calls.mode=record")
+    verb.done(*evaluate, "calls.mode=replay")
     for number in range(12):
         handbook(**{f"rule_{number}.md": f"# Key {number}\nBob keeps key number {number}.\n"})
     code, out, err = verb(*evaluate, "calls.mode=replay")

@@ -23,8 +23,7 @@ def server() -> Iterator[FaultEndpoint]:
 
 # ----------------------------------------------------------------------------------------- probe
 def test_probe_of_a_url_says_what_was_seen(server: FaultEndpoint, verb: Verbs) -> None:
-    code, out, _ = verb("models", "probe", server.url, "--model", "m", "--at-once", "2", "--json")
-    assert code == 0
+    out, _ = verb.done("models", "probe", server.url, "--model", "m", "--at-once", "2", "--json")
     (report,) = json.loads(out)
     assert (report["url"], report["model"]) == (server.url, "m")
     assert (report["usage"], report["seed"], report["json_schema"]) == (True, True, False)
@@ -134,6 +133,5 @@ def test_a_line_end_after_the_key_is_no_matter(
     server: FaultEndpoint, verb: Verbs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-PLANTEDSECRET12345678\n")
-    code, out, err = verb("models", "probe", server.url, "--model", "m", "--at-once", "1")
-    assert code == 0
+    out, err = verb.done("models", "probe", server.url, "--model", "m", "--at-once", "1")
     assert "PLANTED" not in out + err

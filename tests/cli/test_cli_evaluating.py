@@ -33,8 +33,7 @@ DIRECT = ("evaluate", *OPTIONS, "--policy", "direct")
 @pytest.mark.slow
 def test_two_executors_are_evaluated_recorded_and_replayed(verb: Verbs) -> None:
     small = ("--set", "executors.small={model: scripted, price: 0.25}", "--policy", "small_first")
-    code, out, _ = verb("evaluate", *OPTIONS, *small, "--record", "calls", "--json")
-    assert code == 0
+    out, _ = verb.done("evaluate", *OPTIONS, *small, "--record", "calls", "--json")
     again = verb("evaluate", *OPTIONS, *small, "--replay", "calls", "--name", "again", "--json")[1]
     first, second = (json.loads(text)["overall"] for text in (out, again))
     assert first["calls_of_small"] > 0
@@ -49,8 +48,7 @@ def test_two_executors_are_evaluated_recorded_and_replayed(verb: Verbs) -> None:
 
 @pytest.mark.slow
 def test_a_baseline_is_evaluated_told_and_regraded(verb: Verbs, folder: Path) -> None:
-    code, out, err = verb(*DIRECT)
-    assert code == 0, err
+    out, err = verb.done(*DIRECT)
     assert "3 of 4 rows: a seeded sample" in err
     assert "at most 3 rows of each set (evaluation.limit_per_set); every row: --limit all" in err
     assert "seen in training: not known, no training mix (" in err
@@ -64,8 +62,7 @@ def test_a_baseline_is_evaluated_told_and_regraded(verb: Verbs, folder: Path) ->
     assert (code, json.loads(out)) == (0, data)
     assert "5 of 5 rollouts are on disk" in err
 
-    code, out, err = verb("grade", str(results), "--rules-only", "--json")
-    assert code == 0
+    out, err = verb.done("grade", str(results), "--rules-only", "--json")
     assert json.loads(out)["overall"] == data["overall"]
     assert "0 of 5 verdicts changed" in err
     assert "asked of the judge" not in err  # rules ask nobody
@@ -84,8 +81,7 @@ def test_a_dry_run_warns_of_the_budget_and_refuses_a_model_that_is_not_there(
     verb: Verbs, folder: Path
 ) -> None:
     dry = (*DIRECT, "--dry-run")
-    code, _, err = verb(*dry, "--set", "budget.calls=1")
-    assert code == 0, err
+    _, err = verb.done(*dry, "--set", "budget.calls=1")
     assert "budget.calls = 1 will probably not suffice: the run will stop" in err
     said = verb.refused(*dry, "--set", "judge.model=nope")
     assert "judge.model: no 'nope'" in said
@@ -130,12 +126,10 @@ def test_results_that_give_up_their_name_are_said_to_and_can_be_compared(
     assert (code, "whose results are now only in" in err) == (0, False)
     assert "results  results/evaluation/a b[red]_results.json" in out
     assert " a b[red] ┃" in out
-    code, _, err = verb("evaluate", *OPTIONS, *named, "--limit", "1")
-    assert code == 0
+    _, err = verb.done("evaluate", *OPTIONS, *named, "--limit", "1")
     (line,) = [line for line in err.splitlines() if "whose results are now only in" in line]
     earlier = line.partition(" only in ")[2]
-    code, out, _ = verb("compare", earlier, "results/evaluation/a b[red]_results.json", "--json")
-    assert code == 0
+    out, _ = verb.done("compare", earlier, "results/evaluation/a b[red]_results.json", "--json")
     assert len(json.loads(out)["systems"]) == 2
 
 
@@ -156,8 +150,7 @@ def test_free_chain_of_thought_under_other_settings_than_its_own_is_warned_of(ve
 
 
 def test_every_row_is_taken_where_a_profile_has_a_limit(verb: Verbs) -> None:
-    code, out, err = verb("evaluate", *OPTIONS[:-1], "all", "--policy", "direct", "--json")
-    assert code == 0, err
+    out, err = verb.done("evaluate", *OPTIONS[:-1], "all", "--policy", "direct", "--json")
     samples = {row["dataset"]: row["sample"] for row in json.loads(out)["datasets"]}
     assert samples["gsm8k"] == samples["hotpotqa"] == "all rows"
     assert samples["mixed"].startswith("5 of 6 rows: those of the sets above, mixed")
@@ -168,8 +161,7 @@ def test_every_row_is_taken_where_a_profile_has_a_limit(verb: Verbs) -> None:
 def test_programs_that_give_no_answer_are_counted_by_how_they_ended(verb: Verbs) -> None:
     asks = "result = await custom(input=problem, instruction='Answer.')\n"
     falls = "part = 6 // (len(problem) - len(problem))\nreturn result['response'][part:]\n"
-    code, _, err = verb("evaluate", *OPTIONS, "--policy", written("falls.py", asks + falls))
-    assert code == 0, err
+    _, err = verb.done("evaluate", *OPTIONS, "--policy", written("falls.py", asks + falls))
     said = " ".join(err.split())
     assert "5 of 5 runs of programs gave no answer (crashed 5); the first, " in said
     assert "ZeroDivisionError" in said
@@ -190,8 +182,7 @@ def test_own_programs_and_random_ones_are_evaluated(verb: Verbs, folder: Path) -
         '        return r["response"], 0.0\n',
     )
     for policy in ("mine.py", "body.py", "random"):
-        code, out, err = verb("evaluate", *OPTIONS, "--policy", policy, "--json")
-        assert code == 0, err
+        out, _ = verb.done("evaluate", *OPTIONS, "--policy", policy, "--json")
         name = policy.removesuffix(".py")
         assert (folder / "results" / "evaluation" / f"{name}_results.json").is_file()
         assert policy == "random" or json.loads(out)["overall"]["executed"] == 1.0
@@ -252,8 +243,7 @@ def test_an_interrupted_evaluation_is_regraded_as_far_as_it_went(
     verb: Verbs, direct: Path, record: EvaluationRecord
 ) -> None:
     cut_off(record)
-    code, out, err = verb("grade", str(direct), "--rules-only", "--json")
-    assert code == 0, err
+    out, err = verb.done("grade", str(direct), "--rules-only", "--json")
     data = json.loads(out)
     assert (data["complete"], data["overall"]["graded"]) == (False, 2.0)
     assert "0 of 2 verdicts changed" in err
@@ -268,8 +258,7 @@ def test_a_recording_of_what_is_on_disk_is_not_promised(verb: Verbs) -> None:
     assert not Path("calls").exists()
     assert verb(*DIRECT, "--record", "calls", "--fresh")[0] == 0
     assert verb(*DIRECT, "--record", "calls")[0] == 0  # the same again: it is there
-    code, _, err = verb(*DIRECT, "--replay", "calls")
-    assert code == 0
+    _, err = verb.done(*DIRECT, "--replay", "calls")
     assert "nothing is replayed: it is on disk; --fresh puts it aside" in err
 
 
@@ -363,8 +352,7 @@ def test_verdicts_that_change_are_listed(
     row["rollout"]["execution"] = {**row["rollout"]["execution"], "answer": gold}
     with path.open("a") as file:
         file.write(json.dumps(row) + "\n")
-    code, _, err = verb("grade", str(direct), "--name", "mended")
-    assert code == 0
+    _, err = verb.done("grade", str(direct), "--name", "mended")
     assert "1 of 5 verdicts changed" in err
     assert f"{row['problem']}  False -> True" in err
 
@@ -377,8 +365,7 @@ def test_other_splits_are_said_to_be_such_and_one_without_rows_says_what_to_do(
         write_problems(folder / "data" / "processed" / f"{name}_train.jsonl", train)
         val = rows if name == "gsm8k" else []
         write_problems(folder / "data" / "processed" / f"{name}_val.jsonl", val)
-    code, out, err = verb(*DIRECT, "--split", "train")
-    assert code == 0, err
+    out, err = verb.done(*DIRECT, "--split", "train")
     assert "direct (train rows)" in out
     assert "gsm8k (train)  3 of 4 rows: a seeded sample" in err
     said = verb.refused(*DIRECT, "--split", "val")

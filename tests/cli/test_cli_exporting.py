@@ -79,8 +79,7 @@ def test_a_model_is_merged_in_float32_whatever_the_hardware_multiplies_in(
 def test_the_base_weights_of_a_model_are_exported_by_its_name(
     verb: Verbs, folder: Path, tiny_weights: Path
 ) -> None:
-    code, out, err = verb("export", "model", str(tiny_weights), "--out", "base", "--json")
-    assert code == 0, err
+    out, _ = verb.done("export", "model", str(tiny_weights), "--out", "base", "--json")
     assert json.loads(out) == {"model": "base", "base": str(tiny_weights)}
     weights = [Path(place, "model.safetensors").read_bytes() for place in ("base", tiny_weights)]
     assert weights[0] == weights[1]

@@ -45,8 +45,7 @@ class Listed(Progress):
 
 @pytest.mark.slow
 def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> None:
-    code, out, err = verb("headroom", own_rows(8), *PLAIN, "--limit", "6", "--draws", "2")
-    assert code == 0, err
+    out, err = verb.done("headroom", own_rows(8), *PLAIN, "--limit", "6", "--draws", "2")
     assert "6 of 8 rows, a seeded sample; every row: --limit all" in err
     assert "estimate: " in err
     assert "its sentence model is not here (llm-as-judge models pull all-minilm-l6-v2)" in err
@@ -67,8 +66,7 @@ def test_headroom_of_own_rows_ends_with_an_answer(verb: Verbs, folder: Path) -> 
 def test_a_dry_run_of_headroom_says_what_it_would_ask_and_writes_nothing(
     verb: Verbs, folder: Path
 ) -> None:
-    code, out, err = verb("headroom", own_rows(8), *PLAIN, "--limit", "6", "--dry-run")
-    assert code == 0, err
+    out, err = verb.done("headroom", own_rows(8), *PLAIN, "--limit", "6", "--dry-run")
     assert "6 of 8 rows, a seeded sample" in err
     assert re.search(r"^estimate: \d+ programs", err, re.MULTILINE)
     assert out == ""
@@ -83,8 +81,7 @@ def test_with_a_sentence_model_headroom_says_what_a_problem_s_text_gives(
     verb: Verbs, tiny_encoder: Path
 ) -> None:
     model = ("--set", f"experience.embedder={tiny_encoder}")
-    code, out, err = verb("headroom", own_rows(8), *PLAIN, *model, "--limit", "6", "--draws", "2")
-    assert code == 0, err
+    out, err = verb.done("headroom", own_rows(8), *PLAIN, *model, "--limit", "6", "--draws", "2")
     assert "sentence model" not in err
     assert "by the problem's text" in " ".join(out.split())
 
@@ -96,8 +93,7 @@ def test_headroom_says_how_many_runs_are_left_and_reckons_with_those_that_are_ke
     """Those of a domain that is filled later are no work to come while an earlier one is filled."""
     told = Listed.in_place(monkeypatch)
     one_draw, two_draws = (("headroom", own_rows(4), *PLAIN, "--draws", n) for n in "12")
-    code, _, err = verb(*one_draw)
-    assert code == 0, err
+    _, err = verb.done(*one_draw)
     (runs,) = re.findall(r"^estimate: (\d+) programs", err, re.MULTILINE)
     assert "kept" not in err
     first = int(runs)
@@ -122,18 +118,15 @@ def test_headroom_says_how_many_runs_are_left_and_reckons_with_those_that_are_ke
 def test_headroom_leaves_out_the_rows_that_init_keeps_for_the_test(
     verb: Verbs, folder: Path
 ) -> None:
-    code, _, err = verb("init", own_rows(24), "--executor", "scripted", "--data-dir", "own")
-    assert code == 0, err
+    verb.done("init", own_rows(24), "--executor", "scripted", "--data-dir", "own")
     tested = [
         json.loads(line)["question"]
         for path in (folder / "own" / "test").glob("mine_*.jsonl")
         for line in path.read_text().splitlines()
     ]
-    code, _, err = verb(
-        "headroom", "mine.jsonl", "--limit", "all", "--draws", "1", *PLAIN[2:], "--set",
-        "data.data_dir=own",
-    )  # fmt: skip
-    assert code == 0, err
+    own = ("--set", "data.data_dir=own")
+    whole = ("--limit", "all", "--draws", "1", *PLAIN[2:])
+    _, err = verb.done("headroom", "mine.jsonl", *whole, *own)
     assert f"{len(tested)} of 24 rows are left out: they are the test rows" in " ".join(err.split())
     asked = (folder / "results" / "headroom" / "bank" / "problems.jsonl").read_text()
     assert tested
@@ -141,7 +134,7 @@ def test_headroom_leaves_out_the_rows_that_init_keeps_for_the_test(
     taught = {row["id"] for row in map(json.loads, asked.splitlines())}
     trained = (folder / "own" / "mixed" / "train_mixed.jsonl").read_text().splitlines()
     assert taught >= {json.loads(line)["id"] for line in trained}, "else its bank could not teach"
-    line = verb.refused("headroom", "own/test/mine_math_test.jsonl", "--set", "data.data_dir=own")
+    line = verb.refused("headroom", "own/test/mine_math_test.jsonl", *own)
     assert "is a test row of own; wanted rows that no evaluation is made on" in line
 
 
@@ -151,8 +144,7 @@ def test_a_type_of_one_row_is_left_out_and_one_row_alone_is_too_few_to_say(verb:
         for n in range(3):
             stream.write(json.dumps({"problem": f"{n}?", "answer": str(n), "type": "math"}) + "\n")
         stream.write(json.dumps(lone) + "\n")
-    code, _, err = verb("headroom", "mine.jsonl", *PLAIN, "--limit", "all", "--dry-run")
-    assert code == 0, err
+    _, err = verb.done("headroom", "mine.jsonl", *PLAIN, "--limit", "all", "--dry-run")
     assert "left out: qa has 1 row, wanted 2 or more of a type" in err
     Path("mine.jsonl").write_text(json.dumps(lone) + "\n")
     line = verb.refused("headroom", "mine.jsonl", *PLAIN, "--dry-run")
@@ -163,8 +155,7 @@ def test_a_type_of_one_row_is_left_out_and_one_row_alone_is_too_few_to_say(verb:
 
 @pytest.mark.usefixtures("direct")
 def test_headroom_of_results_asks_nobody(verb: Verbs, folder: Path) -> None:
-    code, out, err = verb("headroom", "results/evaluation", *PLAIN)
-    assert code == 0, err
+    out, _ = verb.done("headroom", "results/evaluation", *PLAIN)
     assert "too few rows to say: 5, wanted 30 or more" in out
     assert "5 problems, 2 programs, 1 draw" in out
     assert "One draw cannot tell luck from talent" in out

@@ -21,8 +21,7 @@ def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
         *("judge", "train", "--labeled", str(learned), "--out", "mine", "--limit", "40"),
         *("--rank", "2", "--device", "cpu", "--model", str(tiny_weights)),
     )
-    code, out, err = verb(*train)
-    assert code == 0, err
+    out, err = verb.done(*train)
     assert "\nnext    " in out
     assert " steps, 0 done" in err
     made = read_judge_file(folder / "mine")
@@ -30,15 +29,13 @@ def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
     assert {"qa", "qa" + HOLDING} <= set(made.thresholds)
     names = {path.name for path in (folder / "mine").iterdir()}
     assert {"adapter_model.safetensors", "README.md", "questions.txt", "metrics.jsonl"} <= names
-    code, _, err = verb(*train)
-    assert code == 0, err
+    _, err = verb.done(*train)
     assert "step 1/" not in err, "what was done is not done again"
 
     others = rows(folder / "others.jsonl", 1000, 25)
     onward = (*train[:3], str(others), "--out", "next", "--limit", "40", "--start")
     shape = ("--device", "cpu", "--model", str(tiny_weights))
-    code, _, err = verb(*onward, "mine", *shape)
-    assert code == 0, err
+    verb.done(*onward, "mine", *shape)
     assert read_judge_file(folder / "next").start == judge_sha256(folder / "mine")
     assert read_spec(folder / "next").rank == 2, "of the judge that it went on from"
     first, both = (
@@ -49,18 +46,15 @@ def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
     assert "a judge with base model" in verb.refused(*onward, "shipped", *shape)
 
     calibrate = ("judge", "calibrate", "--judge", "mine", "--device", "cpu", "--labeled")
-    code, _, err = verb(*calibrate, str(others), "--precision", "0.6")
-    assert code == 0, err
+    verb.done(*calibrate, str(others), "--precision", "0.6")
     assert read_judge_file(folder / "mine").precision == 0.6
     assert "the judge has learned from" in verb.refused(*calibrate, str(learned))
 
     strict = read_judge_file(folder / "mine").thresholds
     again = ("judge", "calibrate", "--judge", "mine", "--precision")
-    code, _, err = verb(*again, "0.55")
-    assert code == 0, err
+    verb.done(*again, "0.55")
     assert read_judge_file(folder / "mine").precision == 0.55
-    code, _, err = verb(*again, "0.6")
-    assert code == 0, err
+    verb.done(*again, "0.6")
     assert read_judge_file(folder / "mine").thresholds == strict, "the kept scores choose the same"
     _, out, _ = verb(*again, "0.995")
     assert "it accepts nothing: label more rows" in out, "so few rows cannot promise that"
@@ -75,8 +69,7 @@ def test_rows_make_a_judge_that_is_calibrated_anew_on_other_rows(
 def test_examples_are_written_and_counted_without_a_model(verb: Verbs, folder: Path) -> None:
     learned = rows(folder / "rows.jsonl", 0, 30)
     make = ("judge", "train", "--labeled", str(learned), "--out", "mine", "--examples-only")
-    code, out, err = verb(*make, "--limit", "60")
-    assert code == 0, err
+    out, _ = verb.done(*make, "--limit", "60")
     labeled, bare = read_training_rows([folder / "mine" / "examples.jsonl"])
     assert bare == []
     assert 0 < len(labeled) <= 60

@@ -68,8 +68,7 @@ def test_an_endpoints_model_gets_thresholds_and_grades_by_them(
     labeled = rows(folder / "rows.jsonl", 0, 60)
     calibrate = ("judge", "calibrate", "--judge", "theirs", "--labeled", str(labeled))
     model = ("--model", f"openai:judge-1@{url}", "--precision", "0.9")
-    code, out, err = verb(*calibrate, *model)
-    assert code == 0, err
+    out, _ = verb.done(*calibrate, *model)
     assert "accepts from" in out
     made = read_judge_file(folder / "theirs")
     assert made.endpoint
@@ -82,8 +81,7 @@ def test_an_endpoints_model_gets_thresholds_and_grades_by_them(
         *("grade", "--in", str(others), "--out", "verdicts.jsonl", "--set", "judge.kind=scoring"),
         *("--set", f"judge.model=openai:judge-1@{url}", "--set", "judge.options.adapter=theirs"),
     )
-    code, _, err = verb(*grade)
-    assert code == 0, err
+    verb.done(*grade)
     verdicts = [json.loads(line) for line in (folder / "verdicts.jsonl").read_text().splitlines()]
     judged = [one for one in verdicts if one["stage"] == "llm"]
     assert judged

@@ -57,8 +57,7 @@ def test_runs_of_a_bank_are_counted_by_set() -> None:
 @pytest.mark.usefixtures("direct")
 def test_evaluate_says_below_its_table_what_was_left_open(verb: Verbs, folder: Path) -> None:
     direct = ("evaluate", *OPTIONS, "--policy", "direct")
-    code, out, err = verb(*direct)
-    assert code == 0, err
+    out, _ = verb.done(*direct)
     assert "open:" not in out
     (file,) = (folder / "results" / "evaluation" / "direct").glob("*/runs.jsonl")
     rows = [json.loads(line) for line in file.read_text().splitlines()]
@@ -86,8 +85,7 @@ def test_headroom_says_how_many_runs_were_left_open_and_what_they_could_change(
         for program, row, draw in all_runs(taking, rows, 1):
             cell = RunRecord(program.key, row.id, draw, 1.0, 9.0, 20, 1, "ok")
             bank.add(replace(cell, right=None) if row is rows[0] else cell)
-    code, out, err = verb("headroom", "bank", *OPTIONS[:2])
-    assert code == 0, err
+    out, _ = verb.done("headroom", "bank", *OPTIONS[:2])
     assert "open: 3 of 18 runs (gsm8k 3). Every share counts them as not right." in out
     assert "Were all open answers right: one program for each domain 100.0% right instead of" in out
     assert POINTER in out

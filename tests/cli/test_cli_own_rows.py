@@ -223,10 +223,9 @@ def test_a_misspelled_field_is_refused_and_others_are_left_alone(verb: Verbs) ->
 def test_the_name_of_a_file_stands_for_the_sets_of_its_types(verb: Verbs) -> None:
     rows(math=12, qa=12)
     began(verb)
-    code, _, err = verb(
+    _, err = verb.done(
         "evaluate", "--policy", "direct", "--dry-run", "--set", "evaluation.sets=[mine]"
     )
-    assert code == 0, err
     assert "mine_math" in err
     assert "mine_qa" in err
 
@@ -252,8 +251,7 @@ def test_grade_says_of_which_references_an_answer_was_read(verb: Verbs) -> None:
         for n, reference in enumerate(("It is 72.\n#### 72", "72", r"so $\boxed{72}$"))
     ]
     written("rows.jsonl", "".join(json.dumps(row) + "\n" for row in graded))
-    code, out, err = verb("grade", "--in", "rows.jsonl", "--out", "v.jsonl", "--rules-only")
-    assert code == 0, err
+    out, err = verb.done("grade", "--in", "rows.jsonl", "--out", "v.jsonl", "--rules-only")
     assert "3 rows graded: 3 right" in out
     assert "2 of 3 references are whole solutions" in err
     assert "rows.jsonl:1 gives '72'" in err

@@ -59,8 +59,7 @@ def test_the_file_is_found_by_every_verb_and_lies_over_the_shipped_profile(verb:
         != load_config("training").training.loss_type
     )
     alone = ("--set", "executor.model=scripted", "--set", "judge.kind=rules")
-    code, out, err = verb("evaluate", "--policy", "direct", *alone)
-    assert code == 0, err
+    out, err = verb.done("evaluate", "--policy", "direct", *alone)
     assert "configuration: llm-as-judge.yaml of this folder" in err
     assert "mine_math" in out
     assert "mine_qa" in out
@@ -73,8 +72,7 @@ def test_a_configuration_that_is_named_wins_over_the_file(verb: Verbs) -> None:
     assert load_config("embedded").executor.model == "qwen25-coder-0.5b"
     address = load_config("embedded", flags={"executor.model": "openai:m@http://h/v1"})
     assert load_endpoints()[address.executor.model].model_name == "m"
-    code, _, err = verb("models", "list", "--config", "other.yaml")
-    assert code == 0, err
+    _, err = verb.done("models", "list", "--config", "other.yaml")
     assert "llm-as-judge.yaml" not in err
     code, out, err = verb("models", "list", "--json")
     assert (code, "llm-as-judge.yaml" in err) == (0, True)
@@ -106,8 +104,7 @@ def test_the_key_is_never_written_and_is_read_when_it_is_asked_for(
 
 def test_the_file_is_yaml_whatever_the_names_hold(verb: Verbs) -> None:
     Path(rows()).rename('a "b": #c.jsonl')
-    code, out, err = verb("init", 'a "b": #c.jsonl', "--executor", "scripted", "--data-dir", "d: e")
-    assert code == 0, err
+    out, _ = verb.done("init", 'a "b": #c.jsonl', "--executor", "scripted", "--data-dir", "d: e")
     assert "llm-as-judge headroom 'a \"b\": #c.jsonl'" in out
     config = load_config()
     assert config.evaluation.sets == ('a "b": #c',)
@@ -163,8 +160,7 @@ def test_a_dry_run_says_what_memory_weights_and_adapter_take(
 ) -> None:
     rows()
     began(verb, "--model", str(tiny_weights))
-    code, out, err = verb("train", "--dry-run")
-    assert code == 0, err
+    out, _ = verb.done("train", "--dry-run")
     assert re.search(r"^policy    \S+: on this machine, ", out, re.MULTILINE)
     memory = r"^memory    weights [\d.]+ GB in bfloat16, .* adapter of rank 16 "
     assert re.search(memory, out, re.MULTILINE)
@@ -182,8 +178,7 @@ def test_a_dry_run_says_what_the_warm_start_will_teach_and_refuses_what_is_no_ba
         bank.add_problem(first)
         bank.add(RunRecord(program.key, first.id, 0, 1.0, 50.0, 9, 1, "ok"))
     dry = ("train", "--dry-run", "--set")
-    code, out, err = verb(*dry, "training.warm_start=bank")
-    assert code == 0, err
+    out, _ = verb.done(*dry, "training.warm_start=bank")
     said = "1 of the bank's 1 training problems teach 1 program (math 1 of 1): 1 update"
     assert f"warm start: {said}" in out.splitlines()
     assert not list(folder.glob("logs/*"))
@@ -230,8 +225,7 @@ def test_a_dry_run_of_an_evaluation_asks_nobody_and_leaves_no_results(
 ) -> None:
     # what a random program asks is not known before it is drawn
     for policy, calls in (("direct", 2), ("vote_of_5", 10), ("random", 4)):
-        code, _, err = verb("evaluate", "--policy", policy, "--dry-run")
-        assert code == 0, err
+        _, err = verb.done("evaluate", "--policy", policy, "--dry-run")
         assert f"about {calls} of the executor" in err
         assert "the judge's model" not in err
     judged = ("--set", "judge.model=some/model:7b")

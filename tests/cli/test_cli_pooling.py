@@ -45,8 +45,7 @@ def first_answer_of_direct(pool: Pool, row: Problem) -> str:
 @pytest.mark.slow
 def test_a_pool_is_filled_once_and_replayed_into_a_bank(verb: Verbs, folder: Path) -> None:
     train_rows(folder, ROWS)
-    code, _, err = verb(*FILL)
-    assert code == 0, err
+    _, err = verb.done(*FILL)
     assert "4 problems (train), 3 draws of each way; missing at most:" in err
     assert "estimate: 36 programs (" in err
     assert "about 36 of the executor" in err
@@ -55,8 +54,7 @@ def test_a_pool_is_filled_once_and_replayed_into_a_bank(verb: Verbs, folder: Pat
         "24 draws made. 4 problems got no more than the first draws, which share a verdict" in err
     )
     replay = (*FILL, "--set", "calls.mode=replay", "--bank", "replayed", "--all")
-    code, _, err = verb(*replay)
-    assert code == 0, err
+    _, err = verb.done(*replay)
     assert "12 draws are left out: logs/calls lacks their replies" in err
     assert "asked now" not in err
     assert len(Bank(Path("replayed")).runs) == 24
@@ -68,8 +66,7 @@ def test_a_pool_is_filled_once_and_replayed_into_a_bank(verb: Verbs, folder: Pat
         *FILL
     )
     other = ("--bank", "other")
-    code, _, err = verb(*FILL, *other)
-    assert code == 0, err
+    _, err = verb.done(*FILL, *other)
     assert "asked now: requests 3, " in err  # its third draws: the others are there
 
 
@@ -80,17 +77,14 @@ def test_what_the_pool_holds_of_each_executor_is_asked_nowhere_else_by_evaluate_
     write_problems(folder / "data" / "test" / "gsm8k_test.jsonl", TESTED)
     two = ("--set", "executors={small: {model: scripted, price: 0.1}}")
     options = (*two, "--set", "data.sets=[gsm8k]", "--limit", "all")
-    code, _, err = verb(*FILL, *options, "--split", "test", "--all")
-    assert code == 0, err
+    _, err = verb.done(*FILL, *options, "--split", "test", "--all")
     assert "72 draws made" in err  # three ways of two executors, three draws on four problems
     run = ("evaluate", *CONFIG, *options, "--draws", "3", "--policy")
-    code, out, err = verb(*run, "cot", "--set", "calls.mode=cache", "--name", "cached", "--json")
-    assert code == 0, err
+    out, err = verb.done(*run, "cot", "--set", "calls.mode=cache", "--name", "cached", "--json")
     assert "nothing was asked now" in err
     replay = ("--set", "calls.mode=replay", "--name", "replayed", "--json")
     for policy in ("small_first", "cot"):
-        code, again, err = verb(*run, policy, *replay)
-        assert code == 0, err
+        again, _ = verb.done(*run, policy, *replay)
     cached, replayed = (json.loads(text)["overall"]["accuracy"] for text in (out, again))
     assert cached == replayed
     for policy in ("small_first", "cot"):
@@ -120,8 +114,7 @@ def test_search_headroom_and_training_read_what_the_pool_was_filled_with(
     assert len(cells) == 36
     assert "3 programs, 3 draws" in verb("headroom", "results/bank", *CONFIG)[1]
     search = ("search", *CONFIG, "--split", "train", "--rows", "4", "--draws", "3", "--count", "1")
-    code, _, err = verb(*search)
-    assert code == 0, err
+    verb.done(*search)
     after = (folder / "results" / "bank" / "runs.jsonl").read_text().splitlines()
     assert after[:36] == cells
     ran = [(one["program"], one["problem"], one["draw"]) for one in map(json.loads, after)]

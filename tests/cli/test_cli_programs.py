@@ -73,8 +73,7 @@ def test_check_knows_the_executors_of_the_configuration(verb: Verbs) -> None:
 
 def test_run_shows_which_executor_was_asked_and_what_it_cost(verb: Verbs) -> None:
     asked = ("--problem", "2 + 2?", "--executor", "scripted", *EXECUTORS)
-    code, out, _ = verb("run", written("p.py", SMALL), *asked)
-    assert code == 0
+    out, _ = verb.done("run", written("p.py", SMALL), *asked)
     assert "Custom (small) " in out
     small = json.loads(verb("run", "p.py", *asked, "--json")[1])
     (call,) = small["trace"]
@@ -90,8 +89,7 @@ def test_the_readmes_program_is_checked_and_run_by_the_readmes_commands(
     (shown,) = (block for block in blocks(ROOT / "README.md") if block.words == "body")
     file = written("FILE.py", shown.text)
     assert verb("check", file)[0] == 0
-    code, out, err = verb("run", file, "--problem", "2 + 2?", "--executor", "scripted", "--json")
-    assert code == 0, err
+    out, _ = verb.done("run", file, "--problem", "2 + 2?", "--executor", "scripted", "--json")
     assert json.loads(out)["calls"] == 3
 
 
@@ -105,8 +103,7 @@ def test_check_of_what_cannot_be_read_is_2(verb: Verbs) -> None:
 # ------------------------------------------------------------------------------------ run, solve
 def test_run_gives_answer_calls_and_tokens_for_people_and_scripts(verb: Verbs) -> None:
     name, problem = written("p.py", CLEAN), written("q.txt", "2 + 2?")
-    code, out, _ = verb("run", name, "--problem-file", problem, "--executor", "scripted")
-    assert code == 0
+    out, _ = verb.done("run", name, "--problem-file", problem, "--executor", "scripted")
     assert "Custom               1 call " in out
     assert "status   ok" in out
     assert "answer   " in out
@@ -158,11 +155,9 @@ def test_solve_with_a_gold_answer_also_gives_a_verdict(verb: Verbs) -> None:
     solve = (*SOLVE, "--policy", written("p.py", CLEAN), "--domain", "qa")
     rules = ("--set", "judge.model=none")
     answer = solve_stages(verb(*solve, "--json")[1])["execution"]["answer"]
-    code, out, _ = verb(*solve, *rules, "--reference", answer, "--json")
-    assert code == 0
+    out, _ = verb.done(*solve, *rules, "--reference", answer, "--json")
     assert solve_stages(out)["verdict"]["correct"] is True
-    code, out, _ = verb(*solve, *rules, "--reference", "Lisbon")
-    assert code == 0
+    out, _ = verb.done(*solve, *rules, "--reference", "Lisbon")
     assert '"correct": false' in out
 
 
@@ -171,8 +166,7 @@ def test_solve_reads_standard_input_and_prints_each_stage(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("2 + \x1b[31m2?"))
     solve = (*SOLVE[:-1], "-", "--policy", written("p.py", CLEAN))
-    code, out, _ = verb(*solve)
-    assert code == 0
+    out, _ = verb.done(*solve)
     for part in ("program", "class Workflow", "call", "execution", "status  ok", "answer  "):
         assert part in out
     assert "\x1b" not in out

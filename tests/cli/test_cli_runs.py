@@ -53,8 +53,7 @@ def test_monitor_once_prints_the_newest_run_if_there_is_one(verb: Verbs, folder:
     assert "no run here" in verb.refused("monitor", "--once", str(folder))
     assert "wanted all, math" in verb.refused("monitor", "--once", "--domain", "art")
     run_folder()
-    code, out, _ = verb("monitor", "--once")
-    assert code == 0
+    out, _ = verb.done("monitor", "--once")
     assert all(text in out for text in ("logs/run1", "+1.50", "-2.25"))
 
 
@@ -251,8 +250,7 @@ def test_rules_are_audited_once_and_again_beside_rows_of_ones_own(
     audit = ("judge", "audit", "--rules-only", "--attack-numbers", "1", "--if-needed")
     sources = []
     for options in ((), ("--labeled", own)):  # the first report does not rest on these rows
-        code, out, err = verb(*audit, *options)
-        assert code == 0, err
+        out, err = verb.done(*audit, *options)
         assert re.search(r"^[\d,]+ answers to grade$", err, re.MULTILINE)
         assert "audit passed, 6 of 6 bars held, 0 of " in out
         assert len(out.splitlines()) == 2  # a step of a pipeline; no tables with --if-needed
@@ -296,8 +294,7 @@ def test_a_run_with_a_forced_judge_is_shown_with_a_warning(verb: Verbs) -> None:
     folder = run_folder()
     RunLog(folder).write_facts({"judges": [judge]})
     for arguments in (("monitor", "--once"), ("report", "--run-dir", str(folder))):
-        code, _, err = verb(*arguments)
-        assert code == 0
+        _, err = verb.done(*arguments)
         assert "warning: unaudited judge: big rewarded from step 1 on" in " ".join(err.split())
     RunLog(folder).write_facts({"judges": [{**judge, "audit": "passed"}]})
     assert "unaudited" not in verb("monitor", "--once")[2]
@@ -309,8 +306,7 @@ def test_report_of_a_run_is_a_table_or_a_page_and_needs_a_run_and_a_place(
     run = str(run_folder())
     code, out, _ = verb("report", "--run-dir", run)
     assert (code, "-2.25" in out) == (0, True)
-    code, out, _ = verb("report", "--run-dir", run, "--html", "page.html")
-    assert code == 0
+    out, _ = verb.done("report", "--run-dir", run, "--html", "page.html")
     assert out.startswith("page  page.html")
     assert (folder / "page.html").read_text().startswith("<!doctype html>")
     assert verb("report", "--html", "newest.html")[0] == 0  # the newest run under logs/

@@ -35,8 +35,7 @@ def test_search_writes_programs_that_can_be_evaluated_and_again_runs_nothing(
     verb: Verbs, folder: Path
 ) -> None:
     search = ("search", *SMALL, "--count", "10", "--out", "found")
-    code, out, err = verb(*search)
-    assert code == 0, err
+    out, err = verb.done(*search)
     assert "math: 10 programs on 2 problems" in err
     assert "estimate: " in err
     assert "programs and report.json in found" in out
@@ -69,8 +68,7 @@ def test_programs_of_a_folder_take_part(verb: Verbs, folder: Path) -> None:
         "draft = await answer_generate(input=problem)\nreturn draft['thought']"
     )
     assert "none: no such folder" in verb.refused("search", *SMALL, "--programs", "none")
-    code, _, err = verb("search", *SMALL, "--programs", "exported", "--count", "1")
-    assert code == 0, err
+    verb.done("search", *SMALL, "--programs", "exported", "--count", "1")
     programs = (folder / "results" / "bank" / "programs.jsonl").read_text()
     assert "exported/qa.py" in programs
 
@@ -81,8 +79,7 @@ def test_a_count_of_none_takes_the_given_programs_alone(verb: Verbs, folder: Pat
     refused = verb.refused("search", *SMALL, "--programs", "given", "--count", "0")
     assert "--programs has no program of qa" in refused
     Path("given/qa.py").write_text("return (await answer_generate(input=problem))['thought']")
-    code, _, err = verb("search", *SMALL, "--programs", "given", "--count", "0")
-    assert code == 0, err
+    verb.done("search", *SMALL, "--programs", "given", "--count", "0")
     lines = (folder / "results" / "bank" / "programs.jsonl").read_text().splitlines()
     assert {json.loads(line)["name"] for line in lines} == {"given/math/one.py", "given/qa.py"}
 
@@ -107,8 +104,7 @@ def test_a_type_of_one_row_is_left_out_and_too_few_rows_are_refused_before_the_e
 ) -> None:
     rows, search = folder / "data" / "mixed" / "val_mixed.jsonl", ("search", *SMALL, "--count", "1")
     write_problems(rows, [*ROWS["gsm8k"], ROWS["hotpotqa"][0]])
-    code, _, err = verb(*search)
-    assert code == 0, err
+    _, err = verb.done(*search)
     assert "left out: qa has 1 row of val, wanted 2 or more of a type" in err
     write_problems(rows, [ROWS["gsm8k"][0], ROWS["hotpotqa"][0]])
     code, out, err = verb(*search, "--bank", "none")

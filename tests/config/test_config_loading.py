@@ -11,10 +11,8 @@ from config_files import config_folder, yaml_file
 from llm_as_judge.config import (
     DATASETS,
     EXTRA_DATASETS,
-    FLAT_KEYS,
     PRESETS,
     Config,
-    iterate_fields,
     load_config,
     load_endpoints,
     load_models,
@@ -29,77 +27,54 @@ PROFILES = ("training", "embedded", "quickstart", "smoke")
 
 # ---------------------------------------------------------------------------------------- errors
 @pytest.mark.parametrize(
-    ("text", "unknown", "near"),
-    [
-        ("training: {lerning_rate: 1}\n", "training.lerning_rate", "training.learning_rate"),
-        ("lora_rnk: 8\n", "lora_rnk", "lora_rank"),
-        ("policy: {max_new_tokens: 8}\n", "policy.max_new_tokens", "sampling.max_new_tokens"),
-        ("trainig: {}\n", "trainig", "training"),
-        ("evaluation: {limt: 3}\n", "evaluation.limt", "evaluation.limit_per_set"),
-    ],
-)
-def test_an_unknown_key_is_named_with_the_nearest_known_one(
-    tmp_path: Path, text: str, unknown: str, near: str
-) -> None:
-    path = yaml_file(tmp_path, text)
-    with pytest.raises(ConfigError) as caught:
-        load_config(path)
-    assert str(path) in str(caught.value)
-    assert f"unknown key {unknown!r}" in str(caught.value)
-    assert f"did you mean {near!r}?" in str(caught.value)
-
-
-def test_an_unknown_key_without_a_neighbor_lists_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"unknown key 'zzzzqqqq' \(known: policy"):
-        load_config(yaml_file(tmp_path, "zzzzqqqq: 1\n"))
-
-
-@pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("training: {steps: many}\n", "training.steps: found 'many'"),
-        ("training: {steps: 0}\n", "training.steps: found 0"),
-        ("learning_rate: fast\n", "training.learning_rate: found 'fast'"),
-        ("policy: {dtype: float8}\n", "policy.dtype: found 'float8'"),
-        ("policy: 7\n", "policy: found 7"),
-        ("plugins: mine\n", "plugins: found 'mine'; wanted a list in brackets, e.g. [one]"),
-        ("physical_gpus: 0\n", "physical_gpus: found 0, wanted e.g. [0]"),
-        ("physical_gpus: [one]\n", "physical_gpus: found ['one'], wanted e.g. [0]"),
+        (
+            "training: {lerning_rate: 1}",
+            "unknown key 'training.lerning_rate'; did you mean 'training.learning_rate'?",
+        ),
+        ("lora_rnk: 8", "unknown key 'lora_rnk'; did you mean 'lora_rank'?"),
+        (
+            "policy: {max_new_tokens: 8}",
+            "unknown key 'policy.max_new_tokens'; did you mean 'sampling.max_new_tokens'?",
+        ),
+        ("trainig: {}", "unknown key 'trainig'; did you mean 'training'?"),
+        (
+            "evaluation: {limt: 3}",
+            "unknown key 'evaluation.limt'; did you mean 'evaluation.limit_per_set'?",
+        ),
+        ("zzzzqqqq: 1", "unknown key 'zzzzqqqq' (known: policy"),
+        ("training: {steps: many}", "training.steps: found 'many'"),
+        ("training: {steps: 0}", "training.steps: found 0"),
+        ("learning_rate: fast", "training.learning_rate: found 'fast'"),
+        ("policy: {dtype: float8}", "policy.dtype: found 'float8'"),
+        ("policy: 7", "policy: found 7"),
+        ("plugins: mine", "plugins: found 'mine'; wanted a list in brackets, e.g. [one]"),
+        ("physical_gpus: 0", "physical_gpus: found 0, wanted e.g. [0]"),
+        ("physical_gpus: [one]", "physical_gpus: found ['one'], wanted e.g. [0]"),
         ("executors: {a: {model: m, price: -1}}", "executors.a.price: found -1"),
         ("executors: {a: {model: m, price: 0}}", "executors.a.price: found 0"),
         ("executors: {default: {model: m}}", "executors.default: this is what programs call"),
         ("executors: {'a b': {model: m}}", "executors.a b: wanted a name of letters"),
         ('executors: {a: {model: m, strength: "a\\nb"}}', "one line of plain text"),
         ("executors: {a: {model: m, size: 1}}", "unknown key 'executors.a.size'"),
+        (
+            "executors: {small: {price: 0.3}}",
+            "no key 'model' (found: price); wanted: Like executor.model, but another one; add it",
+        ),
+        (
+            "judge: {kind: rules, model: scripted}",
+            "judge.kind: rules asks no model, found judge.model: scripted; set judge.kind: llm",
+        ),
+        ("policy: {name: [", "cannot be read as YAML"),
+        ("- a\n- b", "found a list, wanted keys and values"),
+        ("just words", "found a str, wanted keys and values"),
     ],
 )
-def test_a_wrong_value_is_named_with_its_key(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load_config(yaml_file(tmp_path, text))
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_missing_key_says_what_is_there_and_what_it_means(tmp_path: Path) -> None:
-    path = yaml_file(tmp_path, "executors: {small: {price: 0.3}}\n")
-    with pytest.raises(ConfigError) as caught:
-        load_config(path)
-    assert str(caught.value) == (
-        f"{path}: executors.small: no key 'model' (found: price); "
-        "wanted: Like executor.model, but another one; add it"
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("policy: {name: [\n", "cannot be read as YAML"),
-        ("- a\n- b\n", "found a list, wanted keys and values"),
-        ("just words\n", "found a str, wanted keys and values"),
-    ],
-)
-def test_broken_yaml_is_one_line_with_the_file(tmp_path: Path, text: str, said: str) -> None:
-    path = yaml_file(tmp_path, text)
+def test_what_is_wrong_in_a_file_is_one_line_with_the_file(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = yaml_file(tmp_path, f"{text}\n")
     with pytest.raises(ConfigError) as caught:
         load_config(path)
     assert str(caught.value).startswith(f"{path}: ")
@@ -121,28 +96,48 @@ def test_a_missing_file_and_a_missing_profile_say_what_there_is(tmp_path: Path) 
         load_config("embeded")
 
 
-@pytest.mark.parametrize("text", ["training.steps", "=3", ""])
-def test_an_override_needs_a_key_and_a_value(text: str) -> None:
-    with pytest.raises(ConfigError, match="wanted key=value"):
-        load_config(overrides=[text])
+NO_ROWS = "wanted how many rows of each set, at least 1, or `all`"
 
 
-def test_an_override_that_is_no_yaml_is_an_error_of_configuration() -> None:
-    with pytest.raises(ConfigError, match=r"--set data\.sets=\["):
-        load_config(overrides=["data.sets=["])
-
-
-def test_an_unknown_override_names_the_override() -> None:
-    with pytest.raises(ConfigError, match=r"--set training\.step=3: unknown key 'training\.step'"):
-        load_config(overrides=["training.step=3"])
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        *((text, "wanted key=value") for text in ("training.steps", "=3", "")),
+        ("data.sets=[", "--set data.sets=["),
+        ("training.step=3", "--set training.step=3: unknown key 'training.step'"),
+        ("physical_gpus=0", "--set physical_gpus=0: physical_gpus: found 0, wanted"),
+        ("training.preset=ppo", "training.preset: found 'ppo'; Input should be 'grpo', 'dr_grpo'"),
+        ("data.sets=[gms8k]", "no data set 'gms8k'; did you mean 'gsm8k'?"),
+        ("data.sets=[x]", "known: gsm8k, "),
+        *(
+            (f"{key}.sets=[math, gsm8k, math]", "'math' is there 2 times; name each set once")
+            for key in ("data", "evaluation")
+        ),
+        *(
+            (f"evaluation.limit_per_set={rows}", f"; {NO_ROWS}")
+            for rows in ("0", "-1", "2.5", "true", "every", "[1]")
+        ),
+        *(
+            (f"sampling.server={url}", f"'{url}', wanted http://HOST")
+            for url in ("nonsense", "ftp://h/v1", "http://", "h:8010/v1", "http://h:x/v1")
+        ),
+        ("sampling.replicas=[http://a/v1,http://b/v1]", "with --data-parallel-size 2"),
+        ("reward.corectness=1", "no reward part 'corectness'; did you mean 'correctness'?"),
+        ("reward.weights.corectness=1", "no reward part 'corectness'; did you mean 'correctness'?"),
+        ("reward.schem=gated", "unknown key 'reward.schem'; did you mean 'reward.scheme'?"),
+        ("reward.token_budget=0", "option 'token_budget' of reward part 'efficiency': found 0"),
+        ("reward.format=-1", "reward.weights.format: found -1"),
+        ("reward.budget=medium", "reward.budget: found 'medium'; Input should be 'low', 'middle'"),
+    ],
+)
+def test_an_override_that_cannot_be_is_named_with_what_is_wanted(override: str, said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_config(overrides=[override])
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 # ------------------------------------------------------------------------------------ flat keys
-def test_every_flat_key_points_at_a_field() -> None:
-    known = {name for name, _ in iterate_fields(Config)}
-    assert set(FLAT_KEYS.values()) <= known
-
-
 def test_documented_flat_keys_reach_their_place(tmp_path: Path) -> None:
     config = load_config(
         yaml_file(
@@ -180,13 +175,6 @@ def test_off_is_a_mode_of_calls_though_yaml_reads_it_as_false(tmp_path: Path, te
 def test_a_documented_flat_key_is_set_like_any_other() -> None:
     config = load_config(overrides=["physical_gpus=[0]", "experience_buffer.top_k=2"])
     assert (config.policy.device, config.experience.top_k) == ("cuda:0", 2)
-    with pytest.raises(ConfigError, match=r"--set physical_gpus=0: physical_gpus: found 0, wanted"):
-        load_config(overrides=["physical_gpus=0"])
-
-
-def test_an_exponent_without_a_point_is_a_number(tmp_path: Path) -> None:
-    assert load_config(yaml_file(tmp_path, "learning_rate: 5e-6\n")).training.learning_rate == 5e-6
-    assert load_config(overrides=["learning_rate=2e-4"]).training.learning_rate == 2e-4
 
 
 @pytest.mark.parametrize(
@@ -241,19 +229,8 @@ def test_every_yaml_that_ships_is_a_profile_or_a_catalog() -> None:
     assert shipped == {*PROFILES, "models", "dataset", "providers"}
 
 
-def test_every_field_is_described() -> None:
-    sections = set(Config.model_fields)
-    bare = [name for name, info in iterate_fields(Config) if not info.description]
-    assert set(bare) <= sections
-
-
 def test_training_is_the_profile_of_no_name() -> None:
     assert load_config() == load_config("training")
-
-
-def test_a_configuration_survives_its_own_json() -> None:
-    config = load_config("embedded")
-    assert Config.model_validate(config.model_dump(mode="json")) == config
 
 
 def test_the_cache_is_the_chosen_folder_then_the_environment(
@@ -299,36 +276,16 @@ def test_a_written_configuration_is_read_back_unchanged(tmp_path: Path) -> None:
     assert load_config(path) == config.as_commanded(())
 
 
-def test_an_unknown_preset_names_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match=r"training\.preset: found 'ppo'.*dr_grpo"):
-        load_config(overrides=["training.preset=ppo"])
-
-
-@pytest.mark.parametrize("url", ["nonsense", "ftp://h/v1", "http://", "h:8010/v1", "http://h:x/v1"])
-def test_a_server_that_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match=rf"sampling.server: .*'{url}', wanted http://HOST"):
-        load_config(overrides=["sampling.backend=vllm", f"sampling.server={url}"])
-
-
 def test_a_server_is_named_without_a_slash_at_the_end_also_by_its_older_list() -> None:
     for given in ("sampling.server=http://h:8010/v1/", "sampling.replicas=[http://h:8010/v1/]"):
         config = load_config(overrides=["sampling.backend=vllm", given])
         assert config.sampling.server == "http://h:8010/v1"
-    with pytest.raises(ConfigError, match=r"found 2 addresses.*--data-parallel-size 2"):
-        load_config(overrides=["sampling.replicas=[http://a/v1,http://b/v1]"])
 
 
-def test_every_data_set_of_the_catalog_can_be_chosen_and_no_other() -> None:
+def test_every_data_set_of_the_catalog_can_be_chosen() -> None:
     assert set(CATALOG) == {*DATASETS, *EXTRA_DATASETS}
     chosen = load_config(overrides=["data.sets=[mbpp_full, mmlu]"]).data.sets
     assert chosen == ("mbpp_full", "mmlu")
-    with pytest.raises(ConfigError, match=r"no data set 'gms8k'; did you mean 'gsm8k'\?"):
-        load_config(overrides=["data.sets=[gms8k]"])
-    for key in ("data.sets", "evaluation.sets"):
-        with pytest.raises(ConfigError, match=r"'math' is there 2 times; name each set once"):
-            load_config(overrides=[f"{key}=[math, gsm8k, math]"])
-    with pytest.raises(ConfigError, match=r"known: gsm8k, .*mmlu"):
-        load_config(overrides=["data.sets=[x]"])
 
 
 @pytest.mark.parametrize(("given", "rows"), [("all", None), ("null", None), ("3", 3), ("'3'", 3)])
@@ -336,13 +293,6 @@ def test_the_limit_of_a_profile_can_be_set_and_lifted(given: str, rows: int | No
     override = f"evaluation.limit_per_set={given}"
     assert load_config("embedded").evaluation.limit_per_set == 2
     assert load_config("embedded", overrides=[override]).evaluation.limit_per_set == rows
-
-
-@pytest.mark.parametrize("given", ["0", "-1", "2.5", "true", "every", "[1]"])
-def test_a_limit_that_is_none_says_what_is_wanted(given: str) -> None:
-    said = "limit_per_set: found .*; wanted how many rows of each set, at least 1, or `all`"
-    with pytest.raises(ConfigError, match=said):
-        load_config(overrides=[f"evaluation.limit_per_set={given}"])
 
 
 # --------------------------------------------------------------------------------------- reward
@@ -366,29 +316,3 @@ def test_rules_alone_is_a_kind_of_judge_of_its_layer(tmp_path: Path) -> None:
     assert (named.kind, named.model) == ("llm", "scripted")
     shipped = load_config(file, overrides=["judge.kind=scoring"]).judge
     assert (shipped.kind, shipped.model) == ("scoring", "none")
-
-
-def test_rules_alone_beside_a_model_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "own.yaml"
-    file.write_text("judge:\n  kind: rules\n  model: scripted\n")
-    with pytest.raises(ConfigError) as refused:
-        load_config(file)
-    assert str(refused.value) == (
-        f"{file}: judge.kind: rules asks no model, found judge.model: scripted; set judge.kind: llm"
-    )
-
-
-@pytest.mark.parametrize(
-    ("override", "said"),
-    [
-        ("reward.corectness=1", "no reward part 'corectness'; did you mean 'correctness'?"),
-        ("reward.weights.corectness=1", "no reward part 'corectness'; did you mean 'correctness'?"),
-        ("reward.schem=gated", "unknown key 'reward.schem'; did you mean 'reward.scheme'?"),
-        ("reward.token_budget=0", "option 'token_budget' of reward part 'efficiency': found 0"),
-        ("reward.format=-1", "reward.weights.format: found -1"),
-    ],
-)
-def test_a_wrong_key_of_the_reward_is_named(override: str, said: str) -> None:
-    with pytest.raises(ConfigError) as refused:
-        load_config(overrides=[override])
-    assert said in str(refused.value)

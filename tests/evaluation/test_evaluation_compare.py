@@ -79,13 +79,6 @@ def test_more_comparisons_need_smaller_p(tmp_path: Path) -> None:
     assert [pair.p_holm for pair in pairs] == pytest.approx([4 / 64] * 2)
 
 
-def test_without_a_common_problem_there_is_no_comparison(tmp_path: Path) -> None:
-    first = system(tmp_path, "a", "yy--", 1)
-    second = system(tmp_path, "b", "--yy", 1)
-    with pytest.raises(DataError, match="a and b: no problem that both have answered"):
-        compare([first, second], second)
-
-
 def test_equal_results_are_no_certainty(tmp_path: Path) -> None:
     first, second = (
         read_systems(

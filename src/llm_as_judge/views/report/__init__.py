@@ -2,5 +2,3 @@
 
 from llm_as_judge.views.report.page import Sources, render, write_report
 from llm_as_judge.views.report.results import Change, Changes, Side
-
-__all__ = ["Change", "Changes", "Side", "Sources", "render", "write_report"]

@@ -10,7 +10,6 @@ several in turn, a second way where the first gives no answer, and code until it
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import cycle, islice, product
@@ -19,7 +18,7 @@ from pathlib import Path
 from llm_as_judge.errors import OutputError
 from llm_as_judge.files import write_text
 from llm_as_judge.types import Domain
-from recipe import run
+from recipe import parser_of, run
 
 DIRECT_QA = (
     "Answer in as few words as possible, without a sentence around it. "
@@ -124,9 +123,7 @@ def _else(first: tuple[str, str], second: tuple[str, str]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--most", type=int, default=5, help="Draws of a way at most.")
     arguments = parser.parse_args()

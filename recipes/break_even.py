@@ -8,13 +8,12 @@ are the trained ones. Policy tokens count as much as executor tokens, though a s
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.runs.runlog import ROLLOUTS, read_rollouts
-from recipe import run
+from recipe import parser_of, run
 
 
 def training_tokens(run_dir: Path) -> int:
@@ -51,9 +50,7 @@ def break_even(trained: SystemResults, other: SystemResults, training: int) -> f
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("run", type=Path, help="folder of the training run")
     parser.add_argument("results", type=Path, nargs="+", help="of evaluate")
     arguments = parser.parse_args()

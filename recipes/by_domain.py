@@ -7,7 +7,6 @@ Without a run the newest under logs/ is shown. `python analyze_by_domain.py` is 
 
 from __future__ import annotations
 
-import argparse
 import glob
 import json
 from collections import Counter, defaultdict
@@ -22,7 +21,7 @@ from llm_as_judge.errors import DataError
 from llm_as_judge.runs.runlog import ROLLOUTS, newest_run, read_rollouts
 from llm_as_judge.types import Rollout, to_json
 from llm_as_judge.views.tables import number_cell, show_table
-from recipe import run
+from recipe import parser_of, run
 
 ALL = "all"
 
@@ -146,9 +145,7 @@ def _domain_cells(row: DomainRow) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("runs", nargs="*", type=Path, help="run folders, or logs/train_*.log")
     parser.add_argument("--parts", type=int, default=2, help="equal parts of the steps")
     parser.add_argument("--markdown", action="store_true", help="a table for a document")

@@ -13,7 +13,6 @@ Worth is in points: the share right less the price of the cost. Intervals (95 %)
 from __future__ import annotations
 
 import random
-from argparse import ArgumentParser, RawTextHelpFormatter
 from collections.abc import Mapping, Sequence
 from itertools import permutations, product
 from pathlib import Path
@@ -26,7 +25,7 @@ from llm_as_judge.evaluation import stop_learning as learning
 from llm_as_judge.operators.stopping import StopState, votes
 from llm_as_judge.reward import PRICES
 from llm_as_judge.runs.table import Bank
-from recipe import run
+from recipe import parser_of, run
 
 RESAMPLES, ASSIGNMENTS, MOST, PATHS = 2000, 5, 8, learning.PATHS
 HEAD = ["domain, problems", "price", "fixed: right, %, cost", "planned", "second turn", "over fixed", "over planned", "bound over fixed"]  # fmt: skip
@@ -141,7 +140,7 @@ def report(bank: Bank) -> str:
 
 
 def main() -> None:
-    parser = ArgumentParser(description=__doc__, formatter_class=RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("bank", type=Path)
     print(report(Bank.named(parser.parse_args().bank, "BANK")))
 

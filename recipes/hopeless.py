@@ -10,7 +10,6 @@ stopped. Asks nobody; rows without kept replies are left out.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +26,7 @@ from llm_as_judge.llm.pool import POOL, Pool, is_pool
 from llm_as_judge.llm.recorded import RecordedChat
 from llm_as_judge.operators import ExecutionContext, OperatorService, load_enhancements, registry
 from llm_as_judge.types import ChatReply, ChatRequest, Problem
-from recipe import run
+from recipe import parser_of, run
 
 LOOPS = ((12, 3), (20, 3), (12, 4))
 """(Words, the time that they come for) at which a reply counts as caught in a loop."""
@@ -179,9 +178,7 @@ def measured(folder: Path, rows: Path, config: Config, draws: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("pool", type=Path, help="folder of a pool: calls.folder of the runs")
     parser.add_argument("rows", type=Path)
     parser.add_argument("--config", help="of the runs; default as with the verbs")

@@ -11,7 +11,6 @@ Intervals (95 %) are bootstraps over the held-out problems.
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
 from collections import Counter
@@ -44,7 +43,7 @@ from llm_as_judge.operators.stopping import FEATURES, StopRule
 from llm_as_judge.reward import PRICES
 from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.types import DOMAINS, PROMPT_PRICE, Domain, Problem
-from recipe import run
+from recipe import parser_of, run
 
 RESAMPLES, FOLDS, NEIGHBORS = 1000, 5, 20
 ROUTERS = ("ridge", "neighbors")
@@ -314,9 +313,7 @@ def report(bank: Bank, held: Bank, most: int, sentences: Vectors | None = None) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("bank", type=Path)
     parser.add_argument("held", type=Path)
     parser.add_argument("--most", type=int, default=8)

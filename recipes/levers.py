@@ -14,7 +14,6 @@ answer is not right. Intervals (95 %) are bootstraps over problems; p is adjuste
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -31,7 +30,7 @@ from llm_as_judge.runs.table import Bank
 from llm_as_judge.statistics import holm, paired_p
 from llm_as_judge.types import DOMAINS, Domain
 from llm_as_judge.workflow.program import parse_program
-from recipe import run
+from recipe import parser_of, run
 
 MOST, RESAMPLES, LEAST = 5, 1000, 30
 _NAMES = {"program_of_thought": "pot"}
@@ -270,9 +269,7 @@ def _row(one: Compared, p: float) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("do", choices=("programs", "table"))
     parser.add_argument("folders", type=Path, nargs="+", help="OUT; or two banks")
     parser.add_argument("--stop", type=Path, required=True, help="what `stop learn` wrote")

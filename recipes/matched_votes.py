@@ -10,7 +10,6 @@ must be of one executor with the same settings; `compare` says so if the evaluat
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from llm_as_judge.evaluation.conditions import (
 from llm_as_judge.evaluation.layout import full_file, read_full, read_results
 from llm_as_judge.files import write_text
 from llm_as_judge.types import DOMAINS, Domain
-from recipe import run
+from recipe import parser_of, run
 
 VOTE_OF: Mapping[Domain, str] = {"math": "cot", "qa": "cot", "code": "direct"}
 """By domain the baseline that is one vote of self-consistency."""
@@ -133,9 +132,7 @@ def _tokens_by_domain(path: Path) -> dict[str, float | None]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("target", type=Path, help="results file whose tokens are to be met")
     parser.add_argument("--out", type=Path, default=Path("results/matched_votes"))
     parser.add_argument(

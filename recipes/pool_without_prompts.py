@@ -9,19 +9,16 @@ against its prompt: without the prompt it cannot be read, and what it repeats of
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.llm.pool import POOL, is_pool
 from llm_as_judge.llm.pool_sharing import copy_without_prompts
-from recipe import run
+from recipe import parser_of, run
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("pool", type=Path, help="folder of a pool: calls.folder of the runs")
     parser.add_argument("out", type=Path)
     arguments = parser.parse_args()

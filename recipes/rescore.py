@@ -8,7 +8,6 @@ another order, which is what a policy would learn differently. Writes rescored.j
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -24,7 +23,7 @@ from llm_as_judge.jsonl import JsonLines
 from llm_as_judge.reward import RewardOptions, reward_group
 from llm_as_judge.runs.runlog import ROLLOUTS
 from llm_as_judge.types import Budget, PromptFacts, Rollout, from_json, to_json
-from recipe import run
+from recipe import parser_of, run
 
 RESCORED = "rescored.jsonl"
 
@@ -138,9 +137,7 @@ def _step(step: int, pairs: list[tuple[Rollout, Rollout]], changed: list[bool]) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("run", type=Path, help="folder with rollouts.jsonl and config.yaml")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="sets")
     arguments = parser.parse_args()

@@ -10,7 +10,6 @@ correction is over all that the seeds are compared with.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from llm_as_judge.evaluation.compare import Comparison, compare
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems, read_trainings
 from llm_as_judge.statistics import holm
 from llm_as_judge.views.tables import show_table
-from recipe import run
+from recipe import parser_of, run
 
 ALL = "all"
 
@@ -90,9 +89,7 @@ def _pair(system: SystemResults, reference: SystemResults, domain: str | None) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("seeds", nargs="+", type=Path, help="an evaluation of each seed")
     parser.add_argument("--against", nargs="+", type=Path, default=[], help="other results")
     parser.add_argument(

@@ -15,12 +15,11 @@ from llm_as_judge.operators import OperatorSettings
 from llm_as_judge.operators.base import StopSettings
 from llm_as_judge.operators.stopping import FEATURES, StopRule, StopTable
 from llm_as_judge.policy.prompt import PolicyPrompt
+from llm_as_judge.runs.pending import Kept
 from llm_as_judge.types import (
     Budget,
-    ChatModel,
     Execution,
     Failure,
-    Problem,
     Program,
     PromptFacts,
     Rollout,
@@ -28,17 +27,6 @@ from llm_as_judge.types import (
 )
 from llm_as_judge.workers import RunSettings
 from two_problems import CAPITAL, SUM
-
-
-async def test_a_program_runs_while_others_are_still_being_written(prompt: PolicyPrompt) -> None:
-    sampler = Sampler("4", "5", held=True)
-
-    async def run(program: Program, problem: Problem, executor: ChatModel) -> Execution:
-        sampler.go_on.set()  # else the second is never written
-        return Execution("ok", program.source)
-
-    (group,) = await runner(prompt, sampler, run).groups([SUM], sampling(2))
-    assert [r.completion.text for r in group.rollouts] == ["4", "5"]
 
 
 async def test_the_deadline_fails_one_rollout_and_its_siblings_go_on(prompt: PolicyPrompt) -> None:
@@ -67,7 +55,8 @@ async def test_an_event_says_that_a_program_is_written_and_that_its_rollout_has_
     prompt: PolicyPrompt,
 ) -> None:
     kept: list[tuple[int, Rollout]] = []
-    batch = await runner(prompt, Sampler("4", "5"), Runs()).start([SUM, CAPITAL], sampling(2))
+    run, texts = Runs(down=EndpointError("x")), ("4", "5", "down")
+    batch = await runner(prompt, Sampler(*texts), run).start([SUM, CAPITAL], sampling(3))
     async for event in batch:
         assert event.is_new
         kept.append((event.group, event.rollout))
@@ -76,7 +65,7 @@ async def test_an_event_says_that_a_program_is_written_and_that_its_rollout_has_
             bare, ended = (r for q, r in kept if (q, r.index) == (p, k))
             assert (bare.completion, bare.execution) == (rollout.completion, None)
             assert ended == replace(rollout, reward=None)
-    assert len(kept) == 8
+    assert len(kept) == 12
 
 
 async def test_a_program_runs_once_its_event_has_been_handled(prompt: PolicyPrompt) -> None:
@@ -109,8 +98,9 @@ async def test_what_cannot_be_handled_ends_the_batch(prompt: PolicyPrompt) -> No
     assert runs.ran == []
 
 
-def left(text: str, index: int, **parts: Any) -> Rollout:
-    return Rollout(SUM.id, index, written(text), Program(text, text, hash=text), **parts)
+def left(text: str, index: int, **parts: Any) -> Kept:
+    program = Program(text, text, hash=text)
+    return Kept(Rollout(SUM.id, index, written(text), program, **parts), PromptFacts(examples=7))
 
 
 async def test_what_an_earlier_run_left_is_gone_on_with_and_not_done_again(
@@ -129,12 +119,7 @@ async def test_what_an_earlier_run_left_is_gone_on_with_and_not_done_again(
             verdict=Verdict(False, "exact", "equal"),
         ),
     }
-    batch = await runner(prompt, sampler, runs, judge).start(
-        [SUM],
-        sampling(4),
-        known=known,
-        known_prompts={0: PromptFacts(examples=7)},
-    )
+    batch = await runner(prompt, sampler, runs, judge).start([SUM], sampling(4), known=known)
     async for event in batch:
         if event.is_new:
             kept.append(event.rollout.index)
@@ -159,14 +144,6 @@ async def test_a_half_written_batch_is_sampled_again_around_what_is_known(
     assert len(sampler.seeds) == 1
     assert runs.ran == ["4"]
     assert [r.completion.text for r in group.rollouts] == ["4", "as it was"]
-
-
-async def test_closing_a_batch_ends_what_runs(prompt: PolicyPrompt) -> None:
-    runs = Runs()
-    batch = await runner(prompt, Sampler("late", "4"), runs).start([SUM], sampling(2))
-    await runs.late_runs.wait()
-    await batch.aclose()
-    assert runs.cancelled == ["late"]
 
 
 async def test_a_failure_of_an_equal_program_is_shared(prompt: PolicyPrompt) -> None:

@@ -24,6 +24,7 @@ from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.policy.stream import Stream
 from llm_as_judge.reward import PRICES, RewardOptions
 from llm_as_judge.rollout import RolloutRunner
+from llm_as_judge.runs.pending import Kept
 from llm_as_judge.types import (
     DOMAINS,
     Budget,
@@ -37,7 +38,6 @@ from llm_as_judge.types import (
     Problem,
     Program,
     Prompt,
-    Rollout,
     Sample,
     Sampling,
     Verdict,
@@ -192,17 +192,6 @@ async def test_one_run_that_fails_by_our_fault_fails_the_rollout_and_ends_the_ot
     assert ended == ["a", "a"]
 
 
-async def test_every_rollout_is_reported_as_it_ends(prompt: PolicyPrompt) -> None:
-    seen: list[Rollout] = []
-    run = Runs(down=EndpointError("x"))
-    batch = await runner(prompt, Sampler("4", "4", "down"), run).start([SUM], sampling(3))
-    async for event in batch:
-        if event.ended:
-            seen.append(event.rollout)
-    assert sorted(r.index for r in seen) == [0, 1, 2]
-    assert all(r.reward is None for r in seen)
-
-
 async def test_calls_are_billed_to_problem_rollout_and_role_whoever_shares_them(
     prompt: PolicyPrompt,
 ) -> None:
@@ -315,7 +304,9 @@ async def test_the_price_of_a_group_is_that_of_the_word_in_its_prompt(prompt: Po
     again = await priced("5").start(
         [SUM, SUM],
         sampling(1),
-        known={(p, 0): replace(group.rollouts[0], reward=None) for p, group in enumerate(found)},
-        known_prompts={p: group.prompt for p, group in enumerate(found)},
+        known={
+            (p, 0): Kept(replace(group.rollouts[0], reward=None), group.prompt)
+            for p, group in enumerate(found)
+        },
     )
     assert totals(await again.groups()) == wanted

@@ -29,27 +29,19 @@ from llm_as_judge.policy.launched import launched
 from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout import RolloutRunner
+from llm_as_judge.training.options import TrainingContext
 from llm_as_judge.types import PolicySampler, to_json
 from llm_as_judge.workflow.program import ProgramForm
 
 if TYPE_CHECKING:
     from llm_as_judge.policy.memory import Memory
-    from llm_as_judge.policy.model import Policy
-    from llm_as_judge.policy.thread import PolicyThread
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class System(TrainingContext):
     """A workbench with a policy: what training and evaluation need."""
 
     bench: Workbench
-    policy: Policy
-    prompt: PolicyPrompt
-    sampler: PolicySampler
-    runner: RolloutRunner
-    on_policy: PolicyThread
-    """Sampling and updates take turns on it."""
-    memory: Memory | None = None
 
     def facts(self) -> dict[str, Any]:
         """What the run was made of, for run.json."""
@@ -64,8 +56,8 @@ class System:
             "executor": self.bench.executor.name,
             "judge": config.judge.label,
             "calls": config.calls.mode,
-            "judge_fingerprint": self.bench.judge.fingerprint,
-            "isolation": to_json(self.bench.work.isolation),
+            "judge_fingerprint": self.judge.fingerprint,
+            "isolation": to_json(self.work.isolation),
             "models": _hashes_of_models(config),
             "plugins": plugin_facts(),
             "own_operators": operator_facts(),
@@ -128,7 +120,8 @@ async def open_system(
             stack.callback(on_policy.close)
             sampler = await stack.enter_async_context(backend.open(place))
             runner = rollout_runner(bench, prompt, sampler, config.sampling.form)
-            yield System(bench, policy, prompt, sampler, runner, on_policy, memory)
+            opened = (policy, prompt, sampler, runner, on_policy, memory)
+            yield System(*opened, bench.ledger, bench.judge, bench.work, bench)
 
 
 def adapters_folder(config: Config) -> Path:

@@ -25,7 +25,7 @@ from llm_as_judge.assembly.learning import (
 from llm_as_judge.assembly.models import require_usable_policy
 from llm_as_judge.assembly.preflight import check_before_training, checkpoint_root, refuse_used
 from llm_as_judge.assembly.problems import problem_sampler, rows_file
-from llm_as_judge.assembly.system import System, open_system
+from llm_as_judge.assembly.system import open_system
 from llm_as_judge.assembly.trained_prompt import under_trained_prompt
 from llm_as_judge.assembly.workbench import tracking_options
 from llm_as_judge.config import Config, known_model, load_config
@@ -43,7 +43,6 @@ from llm_as_judge.runs.table import grading_version
 from llm_as_judge.training.additions import Additions
 from llm_as_judge.training.imitation import Imitation
 from llm_as_judge.training.judge_watch import JudgeWatch
-from llm_as_judge.training.options import TrainingContext
 from llm_as_judge.training.resuming import resumable
 from llm_as_judge.training.run import Run
 from llm_as_judge.training.stopping import heeding_sigterm
@@ -169,16 +168,15 @@ class GRPOTrainer:
             )
             earlier = saved.state.get("judges", []) if saved else []
             first = saved.state["step"] + 1 if saved else 1
-            context = _context(system)
             learner = learner_of(self.config, system.policy, steps, ranks)
             stage = (
-                Imitation(warm_start, context, plan, learner.path, ranks)
+                Imitation(warm_start, system, plan, learner.path, ranks)
                 if isinstance(plan, WarmStartPlan)
                 else plan
             )
             run = Run(
                 run_options(self.config, problems),
-                context,
+                system,
                 learner,
                 problems,
                 sampler,
@@ -186,6 +184,7 @@ class GRPOTrainer:
                 self._view,
                 steps=steps,
                 root=self.checkpoint_root,
+                facts=system.facts(),
                 judges=judge_history(
                     earlier, judge_entry(audit_status, self.config, step=first, forced=self._force)
                 ),
@@ -193,7 +192,7 @@ class GRPOTrainer:
             )
             run.watch = JudgeWatch(
                 watch_options(self.config),
-                system.bench.judge.fresh,
+                system.judge.fresh,
                 audit_status,
                 saved.state.get("judge_watch") if saved else None,
             )
@@ -227,22 +226,6 @@ class GRPOTrainer:
             return Path(saved.state["run_dir"])
         stamp = time.strftime("%Y%m%d-%H%M%S")
         return self.config.output.logs / f"train_{self.config.policy.label}_{stamp}"
-
-
-def _context(system: System) -> TrainingContext:
-    bench = system.bench
-    return TrainingContext(
-        policy=system.policy,
-        prompt=system.prompt,
-        sampler=system.sampler,
-        runner=system.runner,
-        on_policy=system.on_policy,
-        memory=system.memory,
-        ledger=bench.ledger,
-        judge=bench.judge,
-        work=bench.work,
-        facts=system.facts(),
-    )
 
 
 def _loading(config: Config) -> str:

@@ -59,12 +59,6 @@ class Experience:
         return self.hash, self.problem_id
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    experience: Experience
-    cosine: float
-
-
 class ExperienceBuffer:
     """Entries by domain. Its methods may be called from several threads."""
 
@@ -125,7 +119,7 @@ class ExperienceBuffer:
 
     def nearest(
         self, query: Sequence[float] | Vector, domain: Domain, k: int, asked: Sequence[Problem]
-    ) -> list[Hit]:
+    ) -> list[Experience]:
         """Up to ``k`` entries of the domain by cosine to ``query``, nearest first.
 
         Args:
@@ -139,17 +133,15 @@ class ExperienceBuffer:
             if domain not in self._matrices:
                 self._matrices[domain] = np.stack([entry.vector for entry in mine])
             cosines = self._matrices[domain] @ np.asarray(query, np.float32)
-        hits: list[Hit] = []
-        shown: set[str] = set()
+        hits: dict[str, Experience] = {}
         for place in np.argsort(-cosines, kind="stable").tolist():
             entry = mine[place]
-            if entry.hash in shown or any(same_problem(entry, problem) for problem in asked):
+            if entry.hash in hits or any(same_problem(entry, problem) for problem in asked):
                 continue
-            shown.add(entry.hash)
-            hits.append(Hit(entry, float(cosines[place])))
+            hits[entry.hash] = entry
             if len(hits) == k:
                 break
-        return hits
+        return [*hits.values()]
 
 
 def same_problem(entry: Experience, problem: Problem) -> bool:

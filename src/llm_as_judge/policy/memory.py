@@ -84,7 +84,7 @@ class Memory:
             mean /= np.linalg.norm(mean)
             asked = [problems_P[i] for i in members]
             hits = self.buffer.nearest(mean, domain, self.top_k, asked)
-            of_domain[domain] = tuple(_example(hit.experience) for hit in reversed(hits))
+            of_domain[domain] = tuple(map(_example, reversed(hits)))
         return [of_domain[problem.domain] for problem in problems_P]
 
     def remember(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
@@ -195,8 +195,8 @@ def save_buffer(folder: Path, buffer: ExperienceBuffer, kind: BufferKind) -> Non
             write_text(path, text)
 
 
-def load_buffer(folder: Path, buffer: ExperienceBuffer, kind: BufferKind, embed: Embed) -> int:
-    """Add the entries of a folder's files; returns how many there are. No folder: none.
+def load_buffer(folder: Path, buffer: ExperienceBuffer, kind: BufferKind, embed: Embed) -> None:
+    """Add the entries of a folder's files. No folder: none.
 
     Entries of another embedder get their vectors anew.
 
@@ -204,12 +204,10 @@ def load_buffer(folder: Path, buffer: ExperienceBuffer, kind: BufferKind, embed:
         ConfigError: the entries are programs of another form.
         DataError: a file is damaged.
     """
-    before = len(buffer)
     for domain in DOMAINS:
         path = folder / f"{domain}.jsonl"
         if path.is_file():
             buffer.add(_read(path, domain, kind, embed))
-    return len(buffer) - before
 
 
 def _read(path: Path, domain: Domain, kind: BufferKind, embed: Embed) -> list[Experience]:

@@ -13,6 +13,7 @@ from llm_as_judge.reward import RewardOptions, reward_group
 from llm_as_judge.rollout.environment import Environment
 from llm_as_judge.rollout.line import rollout, written
 from llm_as_judge.rollout.wrappers import Billed, Deadline, OncePerProgram, Results, cancelled
+from llm_as_judge.runs.pending import Kept
 from llm_as_judge.types import Completion, Group, Problem, PromptFacts, Rollout, SampleStream
 
 
@@ -159,13 +160,14 @@ class Batch:
         for p, facts in prompts_P.items():
             self._running_P[p].prompt = facts
 
-    def take(self, known: Mapping[tuple[int, int], Rollout]) -> None:
+    def take(self, known: Mapping[tuple[int, int], Kept]) -> None:
         """Go on with what an earlier run left; what had ended first, so that equal programs of the
         group take its result."""
         if known:
             self._first_at = min(self._first_at, time.perf_counter())
-        for (p, k), left in sorted(known.items(), key=lambda item: item[1].verdict is None):
-            self._running_P[p].begin(k, left.completion, left)
+        for (p, k), left in sorted(known.items(), key=lambda item: item[1].rollout.verdict is None):
+            self._running_P[p].prompt = left.prompt
+            self._running_P[p].begin(k, left.rollout.completion, left.rollout)
 
     async def __aiter__(self) -> AsyncIterator[RolloutEvent]:
         """Events until the last rollout has ended. What ends the run (a spent budget) ends the others

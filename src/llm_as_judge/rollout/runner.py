@@ -9,7 +9,8 @@ from llm_as_judge.policy.prompt import PolicyPrompt
 from llm_as_judge.reward import RewardOptions
 from llm_as_judge.rollout.batch import Batch
 from llm_as_judge.rollout.environment import Environment
-from llm_as_judge.types import Budget, Group, PolicySampler, Problem, PromptFacts, Rollout, Sampling
+from llm_as_judge.runs.pending import Kept
+from llm_as_judge.types import Budget, Group, PolicySampler, Problem, Sampling
 
 
 class RolloutRunner:
@@ -42,8 +43,7 @@ class RolloutRunner:
         problems_P: Sequence[Problem],
         sampling: Sampling,
         *,
-        known: Mapping[tuple[int, int], Rollout] | None = None,
-        known_prompts: Mapping[int, PromptFacts] | None = None,
+        known: Mapping[tuple[int, int], Kept] | None = None,
         budgets_P: Sequence[Budget | None] | None = None,
         confirmed: bool = False,
     ) -> Batch:
@@ -54,7 +54,6 @@ class RolloutRunner:
         Args:
             known: by position of problem and sample, what an earlier run left: the program, and
                 the execution and verdict if it got so far. They are not paid for again.
-            known_prompts: what the prompts of these programs showed.
             budgets_P: see :meth:`PolicyPrompt.write`; a group is rewarded by the word of its prompt.
             confirmed: see :class:`Batch`.
         """
@@ -67,7 +66,6 @@ class RolloutRunner:
             confirmed=confirmed,
         )
         try:
-            batch.prompted(known_prompts or {})
             batch.take(known or {})
             if not batch.written:
                 prompts_P = await asyncio.to_thread(self._prompt.write, problems_P, budgets_P)

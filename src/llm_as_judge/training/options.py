@@ -94,5 +94,3 @@ class TrainingContext:
     ledger: Ledger
     judge: Judge
     work: Work
-    facts: Mapping[str, Any]
-    """What the run is made of, for run.json."""

@@ -55,6 +55,7 @@ class Run:
         sampler: draws the problems of each step.
         steps: at which it ends.
         root: folder of its checkpoints.
+        facts: what it is made of, for run.json.
         judges: who graded from which step on, for run.json and the checkpoints.
         warm_start: what it imitates before its first step, or has imitated; default: nothing.
     """
@@ -71,6 +72,7 @@ class Run:
         *,
         steps: int,
         root: Path,
+        facts: Mapping[str, Any],
         judges: list[dict[str, Any]],
         warm_start: Imitation | WarmStartState | None = None,
     ) -> None:
@@ -95,7 +97,7 @@ class Run:
         self._recovered = Recovered(self._pending)
         self._cursor = self._sampler.state_dict()
         self._progress = StepProgress(view)
-        self._facts: dict[str, Any] = {}
+        self._facts: Mapping[str, Any] = facts
         self._history: list[dict[str, float]] = []
         self._warned: list[dict[str, str]] = []
         self._pipeline = self._pipeline_from(0)
@@ -146,7 +148,7 @@ class Run:
                 self._restore_bill(paid)
         self._log.write_config(self._options.resolved)
         path = self._learner.path
-        facts = {**self._context.facts, "judges": self._judges, "update_path": asdict(path)}
+        facts = {**self._facts, "judges": self._judges, "update_path": asdict(path)}
         facts["grading_version"] = GRADING_VERSION
         self._facts = {**facts, "learner_processes": self._learner.processes}
         self._write_facts()
@@ -190,8 +192,6 @@ class Run:
         self._view.doing(f"step {step}: writing and running programs")
         problems = [self._problems[i] for i in self._sampler.next_batch()]
         cursor = self._sampler.state_dict()
-
-        known = self._recovered.take(step, problems)
         batch = await self._context.runner.start(
             problems,
             Sampling(
@@ -200,8 +200,7 @@ class Run:
                 options.max_new_tokens,
                 seed=options.seed * 1_000_003 + step,
             ),
-            known={place: kept.rollout for place, kept in known.items()},
-            known_prompts={group: kept.prompt for (group, _), kept in known.items()},
+            known=self._recovered.take(step, problems),
             budgets_P=options.budgets.of(problems, "step", step),
             confirmed=True,
         )

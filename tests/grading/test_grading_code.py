@@ -61,6 +61,11 @@ ADD = "def add(a, b):\n    return a + b\n"
         pytest.param(
             "1. So:\n   ```python\n" + textwrap.indent(ADD, "   ") + "   ```", ADD, id="in a list"
         ),
+        pytest.param(
+            "```python\ndef add(a, b):\n    '''\n    ```\n    add(1, 2)\n    ```\n    '''\n```",
+            "def add(a, b):\n    '''\n    ```\n    add(1, 2)\n    ```\n    '''",
+            id="a fence in the docstring",
+        ),
         pytest.param(f"Here it is:\n\n{ADD}\nIt adds two numbers.", ADD.strip(), id="prose around"),
         pytest.param(f"Add them, like so.\n{ADD}", ADD.strip(), id="prose before"),
         pytest.param(f"{ADD}\nThat's it!", ADD.strip(), id="prose after"),

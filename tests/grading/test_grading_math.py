@@ -72,6 +72,10 @@ i\sqrt{3} => \sqrt{-3}
     "A trip of 300 minutes: how many hours is it?": "5 => 5 hours !> 5 minutes",
     "What percentage of the pupils are ill?": "18 => 18%",
     r"What is 20\% as a fraction?": r"\frac{1}{5} !> 0.2%",
+    "What angle does the ramp make?": r"30^\circ => 30 degrees !> 30'",
+    "What is 7 + 8?": r"""
+15 => \boxed{15} ?> \boxed{15}. Actually, I made a mistake; it is 16.
+""",
     "How many dollars does she get?": "18 !> 18 squared | She gets 18 or more dollars | €18",
     "Find the angle in degrees.": "60 => 60° !> 60 rad",
     "What is it in base 7?": "506_7 => 506",

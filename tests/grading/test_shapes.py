@@ -7,6 +7,13 @@ from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import Problem
 
 PAIRS = {
+    "sets in other dress": r"""
+x \ne 1 => all real numbers except 1 | Every real x other than 1. !> all real numbers except -1
+m > 4 => 4 < m !> m < 4 ?> n > 4
+\{2\} => 2 | {2} !> 3
+k\pi, k \in \mathbb{Z} => \{k\pi : k \in \mathbb{Z}\} | \{n\pi \mid n \in \mathbb{Z}\} !> \{2k\pi : k \in \mathbb{Z}\}
+\langle 3, -2, 1 \rangle => (3, -2, 1) !> \langle 3, 2, 1 \rangle
+""",
     "named values": r"""
 length=5, width=3 => width = 3, length = 5 !> length = 3, width = 5
 \text{apples}=3, \text{pears}=5 => apples=3, pears=5
@@ -38,6 +45,7 @@ x_1=2, x_2=3 => 2, 3
 2, 3 => x_1=3, x_2=2
 x=2, x=3 => x=3 or x=2
 x=2,y=3 or x=3,y=2 => (2,3), (3,2)
+x=2, y=3 ?> x=2 or y=3
 (2,3), (3,2) => (x,y)=(3,2) or (x,y)=(2,3)
 a=1, b=2 !> a=1, c=2
 """,

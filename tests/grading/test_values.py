@@ -196,7 +196,11 @@ Five units were returned ?> Five units were never returned
     "Which drink?": "7 Up ?> 7",
     "Which account?": "0042 => It is 0042. ?> 42",
     "How many?": "72 clips => 72",
-    "How old is she?": "12 => 12 years old",
+    "How old is she?": "12 => 12 years old !> 12 months",
+    "How many dollars in total?": "18 => $18 | 1800 cents !> 18 cents",
+    "How many rupees in total?": "1250000 => ₹12,50,000 !> ₹1,25,000",
+    "At which temperature?": "230 °C => 230 C !> 230 °F | 230 K",
+    "What torque?": "12 N·m => 12 Nm !> 12 nm | 12 N/m",
     "What is the room temperature?": "3.10 => 3.1",
     "What does it cost a month?": """
 $45 => $45 a month | $45/month | $45 per month | $45 !> $45 a year
@@ -310,6 +314,7 @@ def test_a_difference_and_a_score_are_no_range() -> None:
 def test_a_label_that_looks_like_a_number_keeps_its_zeros() -> None:
     assert compare_values("3.10", "3.1", Asked("Which version is it?", "qa")) is None
     assert compare_values("4.10", "4.1", Asked("Which section says so?", "qa")) is None
+    assert compare_values("2.10", "2.1", Asked("Which versions are hit?", "qa")) is None
 
 
 @pytest.mark.parametrize("answer", ["8 pears and 12 apples", "12 apples, 8 pears"])

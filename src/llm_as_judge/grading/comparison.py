@@ -32,6 +32,7 @@ _ASKED_UNIT = tuple(
         r"\b(?:number|amount) of (\w+)",
     )
 )
+_ASKS_AGE = re.compile(r"\b(?:how old|what age)\b", re.IGNORECASE)
 _ASKS_PERCENT = re.compile(r"(?<!\d)(?<!\d[ \\-])(?:percent|per cent|%)", re.IGNORECASE)
 """Asked for, not given: "what is 20% as a fraction" wants no per cent."""
 _QUALIFYING = frozenset(
@@ -151,11 +152,12 @@ def asked_units(question: str) -> tuple[Unit, ...]:
     ask = _ask(question)
     for found in (match for pattern in _ASKED_UNIT for match in pattern.finditer(ask)):
         words = found[1].split()
-        words = words[words[0].casefold() == "in" :]  # "how much in dollars?"
+        words = " ".join(words[words[0].casefold() == "in" :])  # "how much in dollars?"
+        words = re.split(r"\sin\b", words)[0].split()  # "how many dollars in total": no inches
         for end in range(len(words), 0, -1):
             if units := read_unit(" ".join(words[:end])):
                 return units
-    return ()
+    return read_unit("years") if _ASKS_AGE.search(ask) else ()
 
 
 def _named_units(question: str) -> list[Unit]:
@@ -264,6 +266,8 @@ def _compare_known(
     doubt: Decision | None = None
     shared = [(mine, its) for mine in wanted for its in found if same_dimensions(mine, its)]
     if not shared:
+        if candidate.unit and candidate.unit == gold.unit.replace("°", "").strip():
+            return _decided(gold, candidate, candidate.value, asked)  # "230 C", no coulombs
         rate = _rate_of_the_question(gold, candidate, asked.question)
         if rate is not None:
             return _compare_units(*rate, asked)

@@ -15,7 +15,7 @@ from typing import Literal
 from llm_as_judge.grading.objects import answer_in_object, answered_twice
 from llm_as_judge.grading.units import read_unit
 
-Fault = Literal["several", "questioned"]
+Fault = Literal["several", "questioned", "retracted"]
 
 _INVISIBLE = re.compile(
     "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e"
@@ -359,6 +359,12 @@ def _strong(text: str) -> list[str]:
     return [_announced(one) for one in _boxes(text) + _HASHES.findall(text) + _TAGS.findall(text)]
 
 
+def _is_taken_back(text: str) -> bool:
+    """Does what stands behind the last box, ``####`` line or answer tag turn to another answer?"""
+    marks = [mark for kind in (_BOX, _HASHES, _TAGS) for mark in kind.finditer(text)]
+    return _RETRACTED.search(text, max(mark.end() for mark in marks)) is not None
+
+
 def declarations(text: str) -> list[str]:
     """All that ``text`` declares, the phrases last and each to the end of its line; empty if it declares nothing."""
     named = answer_in_object(text)
@@ -389,7 +395,8 @@ def declared_answer(text: str, *, one_sentence: bool) -> Declared:
         found = _same([_without_remark(one) for one in strong] if one_sentence else strong)
         if len(found) > 1:
             return Declared(", ".join(found), True, "several", " | ".join(found))
-        return Declared(found[0], True)
+        fault: Fault | None = "retracted" if one_sentence and _is_taken_back(text) else None
+        return Declared(found[0], True, fault, found[0])
     phrases = _phrases(text) or _LETTER_A.findall(text)
     if not phrases:
         return Declared("\n".join(map(undecorated, text.split("\n"))), False)

@@ -17,6 +17,7 @@ from llm_as_judge.grading.number import (
 )
 from llm_as_judge.grading.number_words import spelled_numbers
 from llm_as_judge.grading.objects import is_object
+from llm_as_judge.grading.shape import is_range, parse_shape
 from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS, new_words
 from llm_as_judge.types import AnswerKind, Verdict
 
@@ -70,7 +71,7 @@ def final_expression(
         text = " ".join(lines) if r"\begin" in text else lines[-1] if lines else text
     if words(normalize(text)) == words(normalize(gold)) and gold_number is None:
         return text, None
-    if is_negated(text, (gold,)):
+    if is_negated(text, (gold,)) and not is_range(parse_shape(normalize(text))):
         return "", verdict_of(False, "extract.negated", "the answer is negated")
     if is_hedged(text, (gold,)):
         return "", verdict_of(False, "extract.hedged", "the answer is hedged")

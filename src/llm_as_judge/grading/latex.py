@@ -71,8 +71,10 @@ _COMMANDS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\\neq(?![a-z])", r"\\ne "),
     (r"\\(?:cupdot|bigcup)(?![a-z])", r"\\cup "),
     (r"\\(?:lbrace|rbrace)(?![a-z])", lambda m: r"\{" if m.group()[1] == "l" else r"\}"),
-    (r"\\(?:lbrack)(?![a-z])", "["),
-    (r"\\(?:rbrack)(?![a-z])", "]"),
+    (r"\\lbrack(?![a-z])", "["),
+    (r"\\rbrack(?![a-z])", "]"),
+    (r"\\langle(?![a-z])", "("),
+    (r"\\rangle(?![a-z])", ")"),
     (
         r"\\(?:mathrm|mbox|textbf|textrm|textit|textsf|mathbf|mathit|mathsf|operatorname\*?|hbox)(?=\s*\{)",
         r"\\text",

@@ -74,6 +74,8 @@ async def _against(gold: str, declared: Declared, problem: Problem, pool: Algebr
         declared.fault == "several" and _is_one_thing(gold_shape) and r"\pm" not in gold_latex
     ):
         return verdict_of(False, "extract.several", f"several answers declared: {declared.shown}")
+    if declared.fault == "retracted":
+        return verdict_of(None, "extract.retracted", f"{declared.shown} may be taken back")
     if _DIVIDES_BY_ZERO.search(gold_latex):
         return verdict_of(None, "math.undefined", "the gold divides by zero")
     names = [_NAMED.match(text) for text in (gold_latex, normalize(declared.text))]

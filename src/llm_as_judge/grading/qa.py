@@ -71,12 +71,16 @@ def _verdict(
 
 
 def _is_equal(problem: Problem, text: str) -> bool:
-    spoken = (text, _without_asked_preposition(text, problem.question))
+    spelled = [True, False][bool(_NOTATION.search(problem.question)) :]
     return any(
-        normal_text(_bare(one), numerals=numerals) == normal_text(_bare(gold), numerals=numerals)
-        for numerals in ((False,) if _NOTATION.search(problem.question) else (True, False))
-        for one in spoken
+        normal_text(_bare(one), numerals=numerals) == normal_text(_bare(other), numerals=numerals)
         for gold in problem.answers
+        for one, other in (
+            (text, gold),
+            (_without_asked_preposition(text, problem.question), gold),
+            (text, _without_asked_preposition(gold, problem.question)),
+        )
+        for numerals in spelled
     )
 
 

@@ -23,8 +23,8 @@ from llm_as_judge.operators.syntax import UnparsableError, parse_python
 from llm_as_judge.types import Problem, RunLimits, Sandbox, Verdict
 
 _FENCE = re.compile(
-    r"^[ \t]*(?P<mark>`{3,20}|~{3,20})(?![`~])[ \t]*(?P<language>[\w+-]*)[^\n]*\n"
-    r"(?P<code>.*?)(?:^[ \t]*(?P=mark)|\Z)",
+    r"^(?P<indent>[ \t]*)(?P<mark>`{3,20}|~{3,20})(?![`~])[ \t]*(?P<language>[\w+-]*)[^\n]*\n"
+    r"(?P<code>.*?)(?:^(?:(?P=indent))? {0,3}(?P=mark)|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 _PYTHON = frozenset({"", "python", "py", "python3"})

@@ -121,6 +121,8 @@ def parse_shape(text: str, depth: int = 0) -> Item:
     known = _set_in_words(text, depth) or _family(text, depth)
     if known is not None:
         return known
+    if "," not in text and not _SIGNS.search(text):
+        text = text.replace(";", ",")  # x = 2; y = 3
     joined = _EITHER.sub(_OR, _AND.sub(",", _IS.sub(r"\1 = ", text)))
     words = _as_words(joined.replace(_OR, ","))
     if words is not None:
@@ -193,7 +195,7 @@ _NOTHING = re.compile(
 )
 _INTEGERS = {"integer": "Z", "natural number": "N", "real number": "R"}
 _CONDITION = re.compile(
-    r"(?:[,;:(]|\b(?:for|where|with|and)\b)\s*(?:(?:for|where|with|and)\s+)?(?:(?:any|all|every|some|each|an?)\s+)?(?:"
+    r"(?:[,;:(|]|\b(?:for|where|with|and)\b)\s*(?:(?:for|where|with|and)\s+)?(?:(?:any|all|every|some|each|an?)\s+)?(?:"
     r"(?P<a>[a-zA-Z])\s*\\in\s*\\mathbb\s*\{(?P<set>[ZNQR])\}"
     r"|(?P<b>[a-zA-Z])\s+(?:is|be)\s+(?:an?|any)\s+(?P<is>integer|natural number|real number)"
     r"|(?P<of>integer|natural number|real number)s?\s+(?P<c>[a-zA-Z])"
@@ -238,6 +240,7 @@ def _family(text: str, depth: int) -> Shape | None:
     if not re.search(r"\\mathbb|integer|number", text):
         return None
     plain = " ".join(_TEXT.sub(r" \1 ", text).split())
+    plain = re.sub(r"^\\\{(.*)\\\}$", r"\1", plain).strip()
     found = _CONDITION.search(plain)
     if found is None:
         return None

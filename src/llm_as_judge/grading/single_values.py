@@ -160,7 +160,7 @@ def compare_number(gold: str, candidate: str, asked: Asked) -> Comparison | None
 
 
 _ASKS_LABEL = re.compile(
-    r"\b(?:which|what)(?:\s+is\s+the)?(?:\s+\w+)?\s+(?:version|release|section|chapter|clause|paragraph|article|room|edition|form)\b"
+    r"\b(?:which|what)(?:\s+is\s+the)?(?:\s+\w+)?\s+(?:version|release|section|chapter|clause|paragraph|article|room|edition|form)s?\b"
     r"(?!\s+(?:temperature|size|area|length|height|width|volume|capacity|rate|price|cost|count)\b)",
     re.IGNORECASE,
 )

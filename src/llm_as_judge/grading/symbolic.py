@@ -25,6 +25,8 @@ def compare_shapes(gold: Item, candidate: Item, given: Given) -> Relation:
     if one is None or other is None:
         shape = gold if isinstance(gold, Shape) else candidate
         assert isinstance(shape, Shape)
+        if shape.kind == "set" and len(shape.items) == 1 and shape is gold:
+            return _item(shape.items[0], candidate, given)  # 2 for the set of 2
         restricted = any(map(is_range, shape.items))  # y = x^2, x > 0
         alike = shape.kind == "names" and len(set(shape.items)) == 1  # x = y = 3
         return "unknown" if restricted or alike or shape.kind in {"text", *RANGES} else "different"
@@ -32,6 +34,8 @@ def compare_shapes(gold: Item, candidate: Item, given: Given) -> Relation:
     if "text" in kinds:
         return "unknown"
     if kinds & RANGES or (one.names and other.names and kinds == {"tuple"}):
+        if len({name.casefold() for name in _variables(one) | _variables(other)}) > 1:
+            return "unknown"  # n > 4 for m > 4
         relation = compare_sets(one, other, given)
         return relation if relation != "unknown" else _side_by_side(one, other, given)
     if "names" in kinds:
@@ -47,6 +51,13 @@ def compare_shapes(gold: Item, candidate: Item, given: Given) -> Relation:
     if kinds == {"matrix", "tuple"}:
         return "unknown"  # a vector in a row or in a column
     return _side_by_side(one, other, given)
+
+
+def _variables(item: Item) -> set[str]:
+    """Names in the conditions of a set of numbers."""
+    if isinstance(item, Scalar):
+        return {item.name} - {""}
+    return set(item.names).union(*map(_variables, item.items))
 
 
 def _as_shape(item: Item) -> Shape | None:
@@ -144,6 +155,8 @@ def _named(gold: Shape, candidate: Shape, given: Given) -> Relation:
     any_order = _any_order(gold.items, candidate.items, given)
     if bare.kind == "set" or (bare.kind == "list" and _are_numbered(named)):
         return any_order
+    if any(isinstance(item, Scalar) and item.name for item in bare.items):
+        return "unknown"  # a = 3 or b = -2
     by_name = sorted(zip(named.names, named.items, strict=True), key=lambda pair: pair[0])
     values = [item for _, item in by_name]
     relation = (

@@ -60,7 +60,7 @@ def _lower_but_single(text: str) -> str:
 
 
 def _is_article(word: str, at: int, words: list[str]) -> bool:
-    last = at == len(words) - 1
+    last = at == len(words) - 1 or words[at + 1] in _ARTICLES  # the band The The
     return not last and (word in _ARTICLES or (at == 0 and word == "A"))
 
 

@@ -185,7 +185,14 @@ def _named(name: str) -> tuple[Unit, ...]:
     if other:
         return _one(other)
     found = _one(name)
-    return found or (_one(low) if len(low) > 1 else ())
+    return found or (*_one(low), *_side_by_side(name)) if len(low) > 1 else found
+
+
+def _side_by_side(name: str) -> tuple[Unit, ...]:
+    """A capital symbol and another one without a space: "Nm"."""
+    symbols = len(name) == 2 and name[0].isupper() and name[1].islower()
+    pairs = [(one, other) for one in _one(name[0]) for other in _one(name[1])] if symbols else []
+    return tuple(_times(one, other, 1) for one, other in pairs)
 
 
 def _one(name: str) -> tuple[Unit, ...]:

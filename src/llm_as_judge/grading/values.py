@@ -28,7 +28,7 @@ _WORDS_READ = 40
 _DECORATION = re.compile(r"^[\s\"'“”‘’*_`]+|[\s\"'“”‘’*_`]+$|(?<=[^\W\d])!+$|(?<!\b[a-zA-Z])[.]$")
 
 
-FEET_AND_INCHES = re.compile(r"\s*\d+\s*['’′]\s*\d+(?:\.\d+)?\s*(?:[\"”″]|'')\s*")
+FEET_AND_INCHES = re.compile(r"\s*\d+\s*['’′](?:\s*\d+(?:\.\d+)?\s*(?:[\"”″]|''))?\s*")
 
 
 def bare(text: str) -> str:

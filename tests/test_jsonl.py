@@ -80,6 +80,8 @@ BAD = {
     b"[2]": "found list, wanted an object",
     b'{"n": "\xff"}': "cannot be read: not UTF-8 at byte 7",
     b'{"a":' * 100_000: "not JSON: nested too deeply",
+    b'{"n": 1' + b"0" * 5000 + b"}": "not JSON: a number of more digits than are read",
+    b'{"n": 1' + b"0" * 5000 + b"}": "not JSON: a number of more digits than are read",
     b'{"m": 2}': 'no whole number "n" \\(keys: m\\); ',
     b'{"n": "2"}': 'no whole number "n" ',
 }
@@ -96,10 +98,12 @@ def test_a_broken_line_is_named_by_file_and_line(file: JsonLines, line: bytes, s
 def test_readers_that_must_not_fall_over_count_what_they_leave_out(file: JsonLines) -> None:
     file.append({"n": 1})
     too_long = b"x" * (MAX_LINE_BYTES + 2**20)
-    file.path.write_bytes(b'{"n": 1}\nnonsense\n[]\n' + too_long + b'\n{"n": 2}\n')
+    digits = b'{"n": 1' + b"0" * 5000 + b"}"
+    lines = (b'{"n": 1}', b"nonsense", b"[]", too_long, digits, b"[" * 100_000, b'{"n": 2}')
+    file.path.write_bytes(b"\n".join(lines) + b"\n")
     broken = Broken()
     assert [row["n"] for row in file.sound_rows(broken)] == [1, 2]
-    assert broken.lines == 3
+    assert broken.lines == 5
 
 
 def test_the_end_of_a_file_is_read_without_the_line_that_it_cuts(file: JsonLines) -> None:

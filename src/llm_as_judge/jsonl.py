@@ -128,8 +128,10 @@ def _row(line: bytes, where: str, numbers: Sequence[str]) -> dict[str, Any]:
         raise DataError(f"{where}: cannot be read: not UTF-8 at byte {error.start}") from None
     except json.JSONDecodeError as error:
         raise DataError(f"{where}: not JSON: {error.msg}") from None
-    except RecursionError:
-        raise DataError(f"{where}: not JSON: nested too deeply") from None
+    except (ValueError, RecursionError) as error:
+        deep = isinstance(error, RecursionError)
+        why = "nested too deeply" if deep else "a number of more digits than are read"
+        raise DataError(f"{where}: not JSON: {why}") from None
     if not isinstance(row, dict):
         raise DataError(f"{where}: found {type(row).__name__}, wanted an object")
     for name in numbers:

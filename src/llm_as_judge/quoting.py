@@ -51,12 +51,17 @@ def beginning(text: str, most: int) -> str:
     return without_keys(text[: most + _MOST_READ])[:most]
 
 
+def printable(text: str) -> str:
+    """``text`` with the sign for an unknown one in the place of each that ends a line, steers a screen or
+    cannot be written."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
+
+
 def quoted(text: str, most: int = 200) -> str:
     """``text`` on one line without keys and without signs that steer a screen, at most ``most`` characters;
     ``...`` where it was cut."""
     read = text[:_MOST_READ]
     if len(text) > _MOST_READ:  # of blanks mostly, perhaps, and then this word would be shown cut
         read = _CUT_WORD.sub("", read)
-    line = " ".join(without_keys(read).split())
-    line = "".join(sign if sign.isprintable() else "\ufffd" for sign in line)
+    line = printable(" ".join(without_keys(read).split()))
     return line if len(line) <= most else line[: most - len(_MARK)] + _MARK

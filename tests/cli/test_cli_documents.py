@@ -109,6 +109,7 @@ def test_replayed_calls_are_those_of_the_same_documents(verb: Verbs, task: str) 
         ("x.pdf", b"%PDF-1.4", "x.pdf: cannot be read as PDF ("),
         ("x.txt", b"\xff", "x.txt: not UTF-8 (byte 0xff at 0)"),
         ("x.md", b"", "x.md: no text in it"),
+        ("\x1b[31m\udcff.md", b"", "\ufffd[31m\\udcff.md: no text in it"),
     ],
 )
 def test_a_document_that_cannot_be_read_is_one_line_and_nothing_is_written(

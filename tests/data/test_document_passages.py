@@ -53,6 +53,30 @@ def test_pages_of_a_pdf_are_read_in_order(tmp_path: Path) -> None:
     assert found == ["handbook: Badges are\nblue.\nKeys are red."]
 
 
+@pytest.mark.parametrize("name", ["\udcff\x1b\n.txt", "\udcff\x1b\n.pdf"])
+def test_a_name_that_no_prompt_can_hold_is_made_into_one_that_it_can(
+    tmp_path: Path, name: str
+) -> None:
+    content = pdf(["Badges are blue."]) if name.endswith("pdf") else "Badges are blue."
+    assert of(tmp_path, name, content) == ["?: Badges are blue."]
+
+
+@pytest.mark.parametrize(
+    ("line", "passages"),
+    [
+        ("ab" * 2_000_000, 5_000),
+        ("# a" + " " * 50_000 + "b ##", 63),
+        ("# " + "# " * 2_000 + "a", 5),
+        ("#" * 6 + " " * 100_000, 0),
+    ],
+    ids=["one word", "blanks in a heading", "hashes in a heading", "no heading"],
+)
+def test_a_line_of_any_length_is_read_once(tmp_path: Path, line: str, passages: int) -> None:
+    found = of(tmp_path, "a.md", f"{line}\n\nEnd.")
+    assert found[-1].endswith("End.")
+    assert len(found) <= passages + 1
+
+
 @given(st.text(max_size=4000), st.sampled_from(["a.md", "a.txt"]))
 def test_each_word_is_in_a_passage_and_no_passage_is_long_or_has_an_empty_line(
     tmp_path_factory: pytest.TempPathFactory, text: str, name: str

@@ -129,6 +129,18 @@ async def test_an_endpoint_that_refuses_them_is_asked_without() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [{"mean": value} for value in (*NO_NUMBERS, 800) if value != -1e300]
+    + [{"mean": -1, "entropy": value} for value in (math.nan, math.inf, 10**400, "1", [])],
+    ids=lambda said: str(said)[:30],
+)
+def test_kept_ones_that_cannot_be_are_refused_where_they_are_read(said: dict[str, Any]) -> None:
+    row = json.loads(json.dumps({"tokens": 1, **said}))
+    with pytest.raises(TypeError, match="ReplyLogProbs"):
+        from_json(ReplyLogProbs, row)
+
+
 async def test_a_kept_reply_has_them_and_one_of_before_they_were_kept_replays(
     tmp_path: Path,
 ) -> None:

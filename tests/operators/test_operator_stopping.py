@@ -190,10 +190,24 @@ def dumped(*row: float, price: str = "0.1") -> str:
         ('{"format": 2}', "of format 1"),
         ('{"format": 1}', "bound"),
         *((dumped(spoiled, *ALWAYS[1:]), "finite") for spoiled in (math.nan, math.inf, -math.inf)),
+        (dumped(1e308, *ALWAYS[1:]), "finite and below"),
+        (dumped(10**400, *ALWAYS[1:]), "too large"),
         (dumped(*ALWAYS[:-1]), "rows of"),
         (dumped(*ALWAYS, price="cheap"), "finite"),
     ],
-    ids=["empty", "list", "format", "fields", "nan", "inf", "-inf", "length", "price"],
+    ids=[
+        "empty",
+        "list",
+        "format",
+        "fields",
+        "nan",
+        "inf",
+        "-inf",
+        "overflow",
+        "digits",
+        "length",
+        "price",
+    ],
 )
 def test_another_file_is_refused_in_a_line(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "stop.json"

@@ -82,7 +82,9 @@ def _look_at(words: list[str]) -> None:
 
 
 def _complain(message: str, status: int) -> None:
+    from llm_as_judge.quoting import printable
     from llm_as_judge.views.console import note
 
-    note(f"error: {message}")
+    lines = map(printable, message.split("\n"))  # names of files may hold anything
+    note("error: " + "\n".join(lines))
     sys.exit(status)

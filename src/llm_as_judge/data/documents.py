@@ -18,7 +18,7 @@ MAX_PASSAGES = 20_000
 PASSAGE_CHARACTERS = 800
 _TITLE_CHARACTERS = 60
 _FILE_CHARACTERS = 30  # with the title below the 100 that `retrieve` reads as one
-_MARKED = re.compile(r" {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
+_MARKED = re.compile(r" {0,3}#{1,6}\s+(.*)")
 _UNDERLINE = re.compile(r"\s*(={3,}|-{3,})\s*")
 _FENCES = ("```", "~~~")
 _PLAIN_TITLE = re.compile(r"(?:\d+[\d.]*\s+)?[^\W\d_a-z].*[^\s.,;:!?]")
@@ -84,7 +84,7 @@ def file_passages(path: Path) -> list[str]:
     text = _printable(_pdf_text(path) if kind == ".pdf" else _plain_text(path))
     if not text.strip():
         raise DataError(f"{path}: no text in it; remove it from the folder")
-    stem = _one_line(path.stem.replace("_", " "), _FILE_CHARACTERS)
+    stem = _one_line(_printable(path.stem.replace("_", " ")), _FILE_CHARACTERS)
     return [
         f"{_named(title, stem)}: {passage}"
         for title, paragraphs in _sections(text, markdown=kind == ".md")
@@ -173,8 +173,8 @@ def _blocks(text: str, *, markdown: bool) -> Iterator[tuple[bool, str]]:
         if block and (marked or not (line.strip() or fenced)):
             yield _read_block(block, markdown=markdown)
             block = []
-        if marked and marked[1]:
-            yield True, marked[1]
+        if marked and (title := marked[1].rstrip().rstrip("#").rstrip()):
+            yield True, title
         elif line.strip() and not marked:
             block.append(line.rstrip())
     if block:
@@ -202,13 +202,17 @@ def _packed(paragraphs: Sequence[str]) -> Iterator[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    while len(text) > PASSAGE_CHARACTERS:
-        ends = (text.rfind(mark, 1, PASSAGE_CHARACTERS) for mark in (". ", ".\n", "\n", " "))
+    begin = 0  # the text stays whole: copies of what is left of 20 MB would take minutes
+    while len(text) - begin > PASSAGE_CHARACTERS:
+        piece = text[begin : begin + PASSAGE_CHARACTERS]
+        ends = (piece.rfind(mark, 1) for mark in (". ", ".\n", "\n", " "))
         cut = next((end + 1 for end in ends if end > 0), PASSAGE_CHARACTERS)
-        yield text[:cut].strip()
-        text = text[cut:].strip()
-    if text:
-        yield text
+        yield piece[:cut].strip()
+        begin += cut
+        while text[begin : begin + 1].isspace():
+            begin += 1
+    if begin < len(text):
+        yield text[begin:]
 
 
 def _named(title: str, stem: str) -> str:

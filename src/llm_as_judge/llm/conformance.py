@@ -190,7 +190,7 @@ async def _follows_schema(chat: OpenAIChat) -> bool | None:
         return None
     try:
         data = json.loads(reply.text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return (
         isinstance(data, dict)

@@ -34,6 +34,8 @@ FEATURES = (
 )
 """What a regression sees, beside the data sets that it was learned on."""
 FORMAT = 1
+_LARGEST = 1e100
+"""Of a coefficient: sums of products with what is seen of the draws stay finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +139,23 @@ class StopTable:
             table: StopTable = from_json(cls, found)
         except (TypeError, ValueError) as error:
             raise DataError(f"{path}: {error}; {remedy}") from None
-        table._check(str(path))
+        table._check(str(path), remedy)
         return table
 
-    def _check(self, where: str) -> None:
+    def _check(self, where: str, remedy: str) -> None:
         for domain, rules in self.rules.items():
             for price, rule in rules.items():
                 wide = 1 + len(FEATURES) + len(rule.datasets)
                 numbers = [w for row in rule.weights_DF for w in row]
-                if not _positive(price) or not all(map(math.isfinite, numbers)):
-                    raise DataError(f"{where}: rules.{domain}.{price}: not all numbers are finite")
+                if not _positive(price) or not all(abs(w) < _LARGEST for w in numbers):
+                    raise DataError(
+                        f"{where}: rules.{domain}.{price}: not all numbers are finite and below "
+                        f"{_LARGEST:g}; {remedy}"
+                    )
                 if any(len(row) != wide for row in rule.weights_DF):
-                    raise DataError(f"{where}: rules.{domain}.{price}: rows of {wide} were wanted")
+                    raise DataError(
+                        f"{where}: rules.{domain}.{price}: rows of {wide} were wanted; {remedy}"
+                    )
 
 
 def _positive(price: str) -> bool:

@@ -68,9 +68,11 @@ def _of_file(path: Path) -> Shapes:
         with path.open("rb") as stream:
             (length,) = struct.unpack("<Q", stream.read(8))
             header = json.loads(stream.read(length))
-    except (OSError, ValueError, struct.error, OverflowError, MemoryError):
+        return {name: tuple(one["shape"]) for name, one in header.items() if name != "__metadata__"}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, struct.error):
         return {}  # no safetensors: loading says so
-    return {name: tuple(one["shape"]) for name, one in header.items() if name != "__metadata__"}
+    except (OverflowError, MemoryError, RecursionError):
+        return {}
 
 
 def _on_the_hub(entry: ModelEntry) -> Shapes:

@@ -61,7 +61,7 @@ def _build(kind: Any, data: Any, where: str) -> Any:
         values = {k: _build(hints[k], v, f"{where}.{k}") for k, v in data.items()}
         try:
             return typing.cast(Any, kind)(**values)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise TypeError(f"{where}: {error}") from None
     if origin is tuple:
         if not isinstance(data, (list, tuple)):
@@ -83,7 +83,10 @@ def _build(kind: Any, data: Any, where: str) -> Any:
         inner = [arm for arm in typing.get_args(kind) if arm is not type(None)]
         return _build(inner[0], data, where)
     if kind is float and isinstance(data, (int, float)) and not isinstance(data, bool):
-        return float(data)
+        try:
+            return float(data)
+        except OverflowError:
+            raise TypeError(f"{where}: the number is too large") from None
     if not isinstance(data, kind) or (kind is int and isinstance(data, bool)):
         raise TypeError(f"{where}: found {type(data).__name__}, wanted {kind.__name__}")
     return data

@@ -210,6 +210,10 @@ class ReplyLogProbs:
     """Mean over the tokens, of the likeliest ones that the endpoint lists and the rest as one; None: it
     lists the drawn ones alone."""
 
+    def __post_init__(self) -> None:
+        if not -math.inf < self.mean <= 0 or not math.isfinite(self.entropy or 0):
+            raise ValueError(f"mean {self.mean}, entropy {self.entropy}: no log-probabilities")
+
     @property
     def likelihood(self) -> float:
         """Of a token, 0 to 1: geometric mean."""

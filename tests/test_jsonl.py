@@ -83,6 +83,8 @@ BAD = {
     b'{"n": 1' + b"0" * 5000 + b"}": "not JSON: a number of more digits than are read",
     b'{"n": 1' + b"0" * 5000 + b"}": "not JSON: a number of more digits than are read",
     b'{"m": 2}': 'no whole number "n" \\(keys: m\\); ',
+    b'{"n": 1' + b"0" * 400 + b"}": 'no whole number "n" ',
+    b'{"n": true}': 'no whole number "n" ',
     b'{"n": "2"}': 'no whole number "n" ',
 }
 

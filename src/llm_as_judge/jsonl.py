@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeGuard
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import output_errors, write_text
@@ -15,6 +15,11 @@ from llm_as_judge.files import output_errors, write_text
 MAX_LINE_BYTES = 16 * 2**20
 """A longer line is none of ours."""
 _BLOCK = 65536
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether it is a whole number of 64 bits: with a longer one no reader can calculate."""
+    return type(value) is int and abs(value) < 1 << 63
 
 
 @dataclass(slots=True)
@@ -135,7 +140,7 @@ def _row(line: bytes, where: str, numbers: Sequence[str]) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise DataError(f"{where}: found {type(row).__name__}, wanted an object")
     for name in numbers:
-        if not isinstance(row.get(name), int):
+        if not is_whole(row.get(name)):
             keys = ", ".join(sorted(row)[:5]) or "none"
             raise DataError(
                 f'{where}: no whole number "{name}" (keys: {keys}); '

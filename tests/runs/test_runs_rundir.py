@@ -36,12 +36,12 @@ def test_steps_are_merged_with_their_timings_and_broken_lines_are_counted(tmp_pa
     """A line that is being written is none of them."""
     (tmp_path / METRICS).write_text(
         '{"step": 2, "reward/mean": 2.0, "warnings": {"entropy": "late"}}\n{"step": 1, "reward/mean": 1.0}\n'
-        '{"step": true}\n{"ste'
+        '{"step": true}\n{"step": 1' + "0" * 400 + '}\n{"ste'
     )
     (tmp_path / "timings.jsonl").write_text('{"step": 1, "time/step_s": 3.0}\n{"step": 9}\n')
     run = read_run(tmp_path)
     assert [step["step"] for step in run.steps] == [1, 2]
     assert run.steps[0] == {"step": 1, "reward/mean": 1.0, "time/step_s": 3.0}
     assert run.warnings == ("late",)
-    assert run.broken_lines == 1
+    assert run.broken_lines == 2
     assert run.written_at is not None

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from llm_as_judge.errors import DataError
-from llm_as_judge.jsonl import MAX_LINE_BYTES, Broken, JsonLines
+from llm_as_judge.jsonl import MAX_LINE_BYTES, Broken, JsonLines, is_whole
 from llm_as_judge.renamed import with_new_names
 from llm_as_judge.runs.runlog import METRICS, ROLLOUTS, TIMINGS
 
@@ -54,7 +54,7 @@ def read_run(folder: Path) -> RunDir:
         count = Broken()
         for row in JsonLines(folder / name).sound_rows(count):
             step = row.get("step")
-            if not isinstance(step, int) or isinstance(step, bool):
+            if not is_whole(step):
                 count.lines += 1
             elif name == METRICS or step in merged:
                 merged.setdefault(step, {}).update(numbers(with_new_names(row)))
@@ -113,7 +113,7 @@ def finite(value: object) -> float | None:
 
 
 def _fits(value: float) -> bool:
-    return not isinstance(value, int) or abs(value) < 1 << 63
+    return not isinstance(value, int) or is_whole(value)
 
 
 def _mapping(path: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from llm_as_judge.accuracy import accuracy
-from llm_as_judge.jsonl import Broken, JsonLines
+from llm_as_judge.jsonl import Broken, JsonLines, is_whole
 from llm_as_judge.quoting import quoted
 from llm_as_judge.runs.rundir import RunDir, finite
 from llm_as_judge.runs.runlog import ROLLOUTS
@@ -63,7 +63,7 @@ def read_tail(run: RunDir, domain: str, last_bytes: int = TAIL_BYTES) -> Tail:
     broken = Broken()
     for row in JsonLines(run.folder / ROLLOUTS).sound_rows(broken, last_bytes=last_bytes):
         step, rollout, of = row.get("step"), row.get("rollout"), row.get("domain")
-        if not isinstance(step, int) or not isinstance(rollout, dict) or not isinstance(of, str):
+        if not is_whole(step) or not isinstance(rollout, dict) or not isinstance(of, str):
             broken.lines += 1
         elif domain in ("all", of):
             count_rollout(sums.setdefault(step, StepSums()), rollout, of)

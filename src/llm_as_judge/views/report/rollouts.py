@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from llm_as_judge.jsonl import Broken, JsonLines
+from llm_as_judge.jsonl import Broken, JsonLines, is_whole
 from llm_as_judge.quoting import beginning
 from llm_as_judge.runs.rundir import finite
 from llm_as_judge.runs.runlog import ROLLOUTS
@@ -97,7 +97,7 @@ def gather(folder: Path, config: Mapping[str, Any], *, limit: int) -> Gathered:
     by_key: dict[tuple[int, str], dict[str, Any]] = {}
     for row in JsonLines(folder / ROLLOUTS).sound_rows(broken):
         step, rollout = row.get("step"), row.get("rollout")
-        if not isinstance(step, int) or not isinstance(rollout, dict):
+        if not is_whole(step) or not isinstance(rollout, dict):
             broken.lines += 1
             continue
         domain, key = _text(row.get("domain"), 40), (step, _text(rollout.get("problem_id"), 200))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from learned_stop import agreeing, at_cost, cost_for, report
+from learned_stop import agreeing, at_cost, cost_for, curve, report
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.stop_learning import Draw, StopProblem, paths_of
 from llm_as_judge.runs.record import RunRecord
@@ -90,3 +90,13 @@ def test_agreement_ends_at_the_draw_at_which_so_many_are_equal() -> None:
     assert agreeing(paths, 2, 4, tested=False).cost_P.tolist() == [20]
     assert agreeing(paths, 3, 4, tested=False).cost_P.tolist() == [30]
     assert agreeing(paths, 1, 3, tested=True).cost_P.tolist() == [30]  # nothing passes
+
+
+def test_the_curve_has_a_line_for_each_number_of_problems_and_one_for_all(tmp_path: Path) -> None:
+    bank, held = filled(tmp_path / "a", "train", 45), filled(tmp_path / "b", "test", 36)
+    lines = curve(bank, held, 5, [30, 90]).splitlines()[2:]
+    cells = [line.strip("| ").split(" | ") for line in lines]
+    assert [(domain, count) for domain, count, *_ in cells] == [("math", "30"), ("math", "45")]
+    for _, _, gain, worst, ratio in cells:
+        assert float(gain) >= float(worst) >= 0
+        assert float(ratio.removeprefix("x ")) <= 1

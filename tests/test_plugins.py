@@ -66,7 +66,11 @@ def test_a_module_is_imported_once(folder: Path) -> None:
         (None, "plugins: broken: no module 'broken'; put it into "),
         ("import not_there_at_all", "ModuleNotFoundError: No module named 'not_there_at_all'"),
         ("x = 1\ny = 1 / 0\n", "ZeroDivisionError: division by zero"),
-        ("def f(:\n", "SyntaxError"),
+        ("def f(:\n", "SyntaxError: invalid syntax (broken.py, line 1); mend it"),
+        (
+            PART.format(name="one").replace(", group", ""),
+            "reward part 'one': takes (rollout), wanted (rollout, group)",
+        ),
         (PART.format(name="format"), "plugins: broken: reward part 'format' stands in"),
     ],
 )

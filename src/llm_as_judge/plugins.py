@@ -11,6 +11,7 @@ import difflib
 import functools
 import importlib
 import importlib.metadata
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -110,7 +111,7 @@ class Registry(Generic[T]):
         """A decorator that adds ``thing`` of what it decorates, and leaves that as it is."""
 
         def register(defined: Defined) -> Defined:
-            self.add(thing(defined))
+            self.add(_callable(thing(defined)))
             return defined
 
         return register
@@ -120,13 +121,13 @@ class Registry(Generic[T]):
         """These things, too, until the block ends; what a module adds meanwhile stays, since it is imported once.
 
         Raises:
-            ConfigError: another thing has one of their names.
+            ConfigError: another thing has one of their names, or one takes other arguments than its kind.
         """
         before: dict[str, T | None] = {}
         try:
             for thing in things:
                 known = self._held.get(thing.name)
-                self.add(thing)
+                self.add(_callable(thing))
                 before.setdefault(thing.name, known)
             yield
         finally:
@@ -135,6 +136,12 @@ class Registry(Generic[T]):
                     del self._held[name]
                 else:
                     self._held[name] = known
+
+
+def _callable(thing: T) -> T:
+    if isinstance(thing, Plugin):
+        thing.require_arguments()
+    return thing
 
 
 def _place(defined: Callable[..., Any]) -> str:
@@ -158,12 +165,29 @@ class Plugin:
     """For messages: ``reward part``."""
     options_key: ClassVar[str] = ""
     """Where the configuration writes the options, for messages: ``reward.options.{name}``."""
+    takes: ClassVar[tuple[str, ...]] = ("place",)
+    """What it is given, without its options."""
 
     name: str
     defined: Callable[..., Any]
     """Takes what its kind is given, and its options after that where it has some."""
     options: type[Any] | None = None
     """Dataclass or pydantic model, every field with a default."""
+
+    def require_arguments(self) -> None:
+        """
+        Raises:
+            ConfigError: it takes others than it is given.
+        """
+        wanted = (*self.takes, *(["options"] if self.options is not None else []))
+        found = inspect.signature(self.defined)
+        try:
+            found.bind(*wanted)
+        except TypeError:
+            raise ConfigError(
+                f"{self.kind} {self.name!r}: takes {found.replace(return_annotation=found.empty)}, wanted "
+                f"({', '.join(wanted)}) (docs/extending.md)"
+            ) from None
 
     def read_options(self, given: Mapping[str, Any]) -> Any:
         """The options, checked; None if it has none.
@@ -328,7 +352,7 @@ def error_line(error: Exception) -> str:
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
     said = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    if traceback is None:
+    if traceback is None or isinstance(error, SyntaxError):  # which names file and line itself
         return said
     return f"{said} ({traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno})"
 

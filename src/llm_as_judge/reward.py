@@ -62,6 +62,7 @@ class PartFunction(Plugin):
 
     kind = "reward part"
     options_key = "reward.options.{name}"
+    takes = ("rollout", "group")
 
     weight: float = field(kw_only=True)
     of_right_ones: bool = False

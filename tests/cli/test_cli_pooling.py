@@ -46,13 +46,11 @@ def first_answer_of_direct(pool: Pool, row: Problem) -> str:
 def test_a_pool_is_filled_once_and_replayed_into_a_bank(verb: Verbs, folder: Path) -> None:
     train_rows(folder, ROWS)
     _, err = verb.done(*FILL)
-    assert "4 problems (train), 3 draws of each way; missing at most:" in err
+    assert "4 problems (train), 3 draws of each way; what is missing is at most:" in err
     assert "estimate: 36 programs (" in err
     assert "about 36 of the executor" in err
     assert "asked now: requests 24, " in err  # all are wrong: two draws of three ways of four
-    assert (
-        "24 draws made. 4 problems got no more than the first draws, which share a verdict" in err
-    )
+    assert "24 draws made. 4 problems got no further draws, since the first share a verdict" in err
     replay = (*FILL, "--set", "calls.mode=replay", "--bank", "replayed", "--all")
     _, err = verb.done(*replay)
     assert "12 draws are left out: logs/calls lacks their replies" in err

@@ -181,10 +181,11 @@ async def test_other_golds_or_settings_make_verdicts_anew_from_the_replies_that_
     config = settings(tmp_path)
     _, bank = await filled(config, ScriptedChat(reply), 2)
     nobody = ScriptedChat([])
-    other = settings(tmp_path, workflow={"max_calls": 7})
-    with pytest.raises(
-        DataError, match=r"filled by other conditions \(workflow.max_calls: .*--bank"
-    ):
+    other = settings(tmp_path, workflow={"max_calls": 7, "memory_mb": 300})
+    every = (
+        r"filled by other conditions \(workflow.max_calls: .* here; workflow.memory_mb: .*--bank"
+    )
+    with pytest.raises(DataError, match=every):
         await filled(other, nobody, 2)
     asked, again = await filled(other, nobody, 2, folder="other")
     assert (asked.draws, again.runs.keys()) == (36, bank.runs.keys())
@@ -288,6 +289,23 @@ def test_a_higher_limit_takes_the_same_problems_and_more(tmp_path: Path) -> None
         assert abs(of_gsm8k - 0.6 * limit) < 1
     for smaller, larger in itertools.pairwise(taken):
         assert set(smaller) < set(larger)
+
+
+def test_a_limit_of_training_problems_is_that_of_all_sets_together(tmp_path: Path) -> None:
+    rows = {
+        name: [Problem(f"{name}/{n}", name, "math", "?", ("1",)) for n in range(9)]
+        for name in ("gsm8k", "math")
+    }
+    for name, of_set in rows.items():
+        write_problems(tmp_path / "processed" / f"{name}_train.jsonl", of_set)
+    options = row_options(
+        settings(
+            tmp_path,
+            data={"data_dir": tmp_path, "sets": []},
+            evaluation={"split": "train", "sets": ["gsm8k", "math"], "limit_per_set": 6},
+        )
+    )
+    assert Counter(one.dataset for one in problems_to_fill(options)) == {"gsm8k": 3, "math": 3}
 
 
 def test_held_out_problems_are_those_that_evaluate_takes(tmp_path: Path) -> None:

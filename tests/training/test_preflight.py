@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from llm_as_judge.assembly.preflight import check_before_training
+from llm_as_judge.assembly.preflight import check_before_training, idle_graders
 from llm_as_judge.config import Config
 from llm_as_judge.errors import ConfigError, DataError, OutputError
+from llm_as_judge.grading.graders import GRADERS, GraderFunction
 
 
 def config(place: Path, **sections: Any) -> Config:
@@ -24,6 +25,25 @@ def config(place: Path, **sections: Any) -> Config:
         "output": {"checkpoints": place / "checkpoints", "logs": place / "logs"},
     }
     return Config.model_validate({**whole, **sections})
+
+
+@pytest.mark.parametrize(
+    ("conditions", "said"),
+    [
+        ({"domain": "text"}, "domain='text'; there are mine_qa, qa"),
+        ({"domain": "qa", "dataset": "mien_qa"}, "domain='qa' and dataset='mien_qa'; there"),
+        ({"dataset": "mine_qa"}, None),
+        ({}, None),
+    ],
+)
+def test_a_grader_that_no_row_is_asked_of_is_named_with_its_conditions(
+    conditions: dict[str, Any], said: str | None
+) -> None:
+    def shades(problem: object, answer: str) -> None: ...
+
+    with GRADERS.with_also([GraderFunction("shades", shades, **conditions)]):
+        lines = idle_graders([("qa", "mine_qa")])
+    assert lines == [] if said is None else said in lines[0]
 
 
 def test_looking_whether_a_run_can_start_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -40,7 +60,11 @@ def test_looking_whether_a_run_can_start_leaves_nothing_behind(tmp_path: Path) -
         ("executor", {"model": "none"}, r"executor\.model: no 'none'"),
         ("executor", {"model": "qwen25-7b"}, r"'qwen25-7b' is safetensors weights, .*vllm serve"),
         ("sampling", {"backend": "vlm"}, r"backend: no sampler 'vlm'; did you mean 'vllm'"),
-        ("data", {"train_file": "none.jsonl"}, "no such file; run: llm-as-judge data download, th"),
+        (
+            "data",
+            {"train_file": "none.jsonl"},
+            "no such file; for rows of your own run: llm-as-judge init",
+        ),
     ],
 )
 def test_what_is_unknown_is_named_with_what_is_known(

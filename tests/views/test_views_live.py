@@ -110,7 +110,7 @@ def test_a_few_problems_are_told_to_show_little_and_many_are_not() -> None:
     before = results("gsm8k", accuracy=0.2, graded=12.0)
     after = results("gsm8k", accuracy=0.4, graded=10.0, accuracy_high=0.9)
     said = smallness({"before": before, "after": after})
-    assert said.startswith("10 problems: the accuracy is known to within 30 points, ")
+    assert said.startswith("So few problems tell it to within 30 points; ")
     many = results("gsm8k", accuracy=0.2, graded=100.0)
     assert smallness({"before": many, "after": many}) == ""
 
@@ -126,8 +126,8 @@ def test_who_has_evaluated_every_row_is_not_told_to_evaluate_more() -> None:
         whole = metrics(0.2) | {"graded": 7.0}
         return smallness({"all": Results.model_validate({"datasets": (data,), "overall": whole})})
 
-    assert of(9).endswith("evaluate more with --limit")
-    assert of(7).endswith("these are all there are; bring more rows")
+    assert of(9).endswith("Evaluate more, with --limit.")
+    assert of(7).endswith("Bring more rows: these are all.")
 
 
 def test_the_line_of_a_step_has_seconds_right_and_cost() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from llm_as_judge.config import Config, known_model
 from llm_as_judge.data.files import how_rows_come
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.files import read_json, require_writable
+from llm_as_judge.grading.graders import GRADERS
 from llm_as_judge.policy.backends import SamplerBackend, sampler_backend
 from llm_as_judge.policy.checkpoint import STATE, latest_checkpoint
 from llm_as_judge.policy.launched import launched
@@ -112,6 +113,23 @@ def refuse_used(run_dir: Path) -> None:
             f"{run_dir}: holds a run already; go on with it by --resume, "
             "or name another folder by --run-dir"
         )
+
+
+def idle_graders(problems: Collection[tuple[str, str]]) -> list[str]:
+    """A line for each of one's own graders that no problem of these (domain, data set) is asked of."""
+    there = ", ".join(sorted({name for both in problems for name in both}))
+    return [
+        f"grader {one.name!r} grades none of these rows: "
+        + " and ".join(
+            f"{key}={value!r}" for key in ("domain", "dataset") if (value := getattr(one, key))
+        )
+        + f"; there are {there}"
+        for one in GRADERS.all().values()
+        if not any(
+            one.domain in (None, domain) and one.dataset in (None, dataset)
+            for domain, dataset in problems
+        )
+    ]
 
 
 PROGRAM = """reply = await custom(input=problem, instruction="Answer.")

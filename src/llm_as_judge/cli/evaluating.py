@@ -11,6 +11,7 @@ import typer
 from llm_as_judge.assembly import program_options, under_trained_prompt
 from llm_as_judge.assembly.chat_models import require_known_models
 from llm_as_judge.assembly.executor_settings import estimate_of, limits_of
+from llm_as_judge.assembly.preflight import idle_graders
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.dry_run import NOT_CHECKED, policy_lines, require_policy
 from llm_as_judge.cli.solving import latest_policy
@@ -31,7 +32,7 @@ from llm_as_judge.rollout.line import grader_failed
 from llm_as_judge.runs.judges import grading_version_of
 from llm_as_judge.runs.table import RUNS
 from llm_as_judge.types import Execution, Problem
-from llm_as_judge.views.console import console, note, say, say_json, warn_of_judges
+from llm_as_judge.views.console import console, note, say, say_json, warn, warn_of_judges
 from llm_as_judge.views.live import results_line, results_table, several
 from llm_as_judge.views.open_answers import counted, open_answers
 from llm_as_judge.views.progress import Progress
@@ -222,6 +223,9 @@ def _warn_of_settings(spec: str, settings: Config) -> None:
 
 
 def _announce(record: EvaluationRecord) -> None:
+    problems = {(group.problem.domain, group.problem.dataset) for group in record.groups()}
+    for line in idle_graders(problems):
+        warn(line)
     plan, split = record.plan, record.config.evaluation.split
     for planned in plan.sets:
         seen = planned.seen_in_training
@@ -236,7 +240,9 @@ def _announce(record: EvaluationRecord) -> None:
         note(f"seen in training: not known, no training mix ({record.config.data.train_file})")
     limit = record.config.evaluation.limit_per_set
     if limit is not None and any(len(planned.ids) < planned.rows for planned in plan.sets):
-        note(f"at most {limit} rows of each set (evaluation.limit_per_set); every row: --limit all")
+        note(
+            f"at most {several(limit, 'row')} of each set (evaluation.limit_per_set); every row: --limit all"
+        )
     total, missing = len(plan.ids) * plan.samples, len(record.missing())
     if missing < total:
         note(f"{total - missing} of {several(total, 'rollout')} are on disk: {record.folder}")
@@ -260,7 +266,9 @@ def _estimate(record: EvaluationRecord, system: EvaluatedSystem) -> list[str]:
 
 def say_replaced(earlier: Path) -> None:
     """Results of another evaluation had the name that these have now."""
-    note(f"the name was that of another evaluation, whose results are now only in {earlier}")
+    note(
+        f"another evaluation had this name (other settings, rules or code); its results stay in {earlier}"
+    )
 
 
 def show(record: EvaluationRecord, path: Path, as_json: bool) -> None:

@@ -51,10 +51,8 @@ def fill(asked: Asked, *, draws: int, way: list[str] | None, everything: bool, b
     )
     with Bank.writing(bank, conditions(settings)) as kept, stoppable(line) as work:
         done = work.run(_fill(settings, problems, ways, draws, kept, everything=everything))
-    note(
-        f"{several(done.draws, 'draw')} made. {several(done.agreed, 'problem')} got no more than the first draws, which share a "
-        "verdict; all draws for every problem: --all"
-    )
+    ended = f". {several(done.agreed, 'problem')} got no further draws, since the first share a verdict; all draws: --all"
+    note(f"{several(done.draws, 'draw')} made{ended if done.agreed else ''}")
     if done.ungradable:
         note(
             f"draws that a grader failed on: {done.ungradable}; the first failure: "
@@ -93,7 +91,7 @@ async def _fill(
         if replayed := settings.calls.mode == "replay":
             note(f"{asked}, from the replies in {bench.recording.path}")
         else:
-            note(f"{asked}; missing at most:")
+            note(f"{asked}; what is missing is at most:")
             for line in estimate.lines_within(bench.ledger.budget, bench.ledger.total):
                 note(line)
         expected = estimate.rollouts

@@ -12,6 +12,7 @@ from llm_as_judge.cli.asking import Asked
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.types import Domain, Problem, Program, known_domain, to_json
 from llm_as_judge.views.console import say, say_json
+from llm_as_judge.views.live import several
 from llm_as_judge.workflow.program import form_of, parse_program, text_of_file
 
 
@@ -31,7 +32,7 @@ def check(asked: Asked, *, file: Path, domain: str, as_json: bool) -> None:
         if program.strictly_valid:
             say(
                 f"{file}: clean; operators {', '.join(program.operators) or 'none'}; "
-                f"at most {program.worst_case_calls} executor calls ({program.expected_calls:g} "
+                f"at most {several(program.worst_case_calls, 'executor call')} ({program.expected_calls:g} "
                 f"expected), which write at most {tokens} tokens"
             )
     raise typer.Exit(0 if program.strictly_valid else 3)

@@ -40,7 +40,7 @@ from llm_as_judge.files import output_errors
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.weights import installed
 from llm_as_judge.runs.record import RunKey, RunRecord
-from llm_as_judge.runs.table import Bank
+from llm_as_judge.runs.table import Bank, require_conditions
 from llm_as_judge.types import DOMAINS, Domain, Problem
 from llm_as_judge.views.console import note, say
 from llm_as_judge.views.found import show_found
@@ -228,7 +228,12 @@ def vectors_of(settings: Config, problems: Iterable[Problem]) -> Vectors | None:
 def say_estimate(
     settings: Config, problems: Rows, programs: Programs, options: SearchOptions, folder: Path
 ) -> None:
-    """What the missing runs will ask of the executor; nothing where none is missing."""
+    """What the missing runs will ask of the executor; nothing where none is missing.
+
+    Raises:
+        DataError: the bank was filled by other conditions.
+    """
+    require_conditions(folder, conditions(settings))
     kept = len(_cached_runs(Bank(folder), problems, programs, options))
     runs = expected_runs(problems, programs, options) - kept
     if kept:
@@ -251,6 +256,6 @@ def say_estimate(
 
 def _show_round(domain: Domain, halving_round: HalvingRound) -> None:
     note(
-        f"{domain}: {halving_round.programs} programs on {halving_round.problems} problems"
+        f"{domain}: {several(halving_round.programs, 'program')} on {several(halving_round.problems, 'problem')}"
         + (f" at {halving_round.draws} draws" if halving_round.draws > 1 else "")
     )

@@ -31,7 +31,7 @@ def learn(asked: Asked, *, bank: Path, way: list[str] | None, most: int, out: Pa
     for one in learned.domains:
         _show(one)
     for domain, why in learned.left_out.items():
-        note(f"{domain} is left out: {why}")
+        note(f"{domain} is left out: {why}; ask for more: llm-as-judge pool fill --split train")
     say(f"the table is in {out}; use it: --set stop.table={out}, and until_worth in a program")
 
 

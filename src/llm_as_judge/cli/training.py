@@ -11,11 +11,17 @@ from llm_as_judge.assembly import load_policy_of, problem_sampler, under_trained
 from llm_as_judge.assembly.chat_models import require_endpoints
 from llm_as_judge.assembly.executor_settings import limits_of, training_estimate
 from llm_as_judge.assembly.judge_gate import require_measured_model
-from llm_as_judge.assembly.preflight import check_before_training, checkpoint_root, rehearsed_reward
+from llm_as_judge.assembly.preflight import (
+    check_before_training,
+    checkpoint_root,
+    idle_graders,
+    rehearsed_reward,
+)
 from llm_as_judge.cli.asking import Asked
 from llm_as_judge.cli.dry_run import NOT_CHECKED, policy_lines, require_policy
 from llm_as_judge.config import Config
 from llm_as_judge.data.selection import problem_file
+from llm_as_judge.grading.graders import GRADERS
 from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.policy.launched import launched
 from llm_as_judge.runs.judges import judges_of
@@ -40,6 +46,10 @@ def train(
             say(line)
     # before torch is loaded
     latest = check_before_training(settings, run_dir=run_dir, resume=resume)
+    if GRADERS.all():
+        rows = problem_file(settings.data.train_file)
+        for line in idle_graders({*zip(rows.domains, rows.datasets, strict=True)}):
+            warn(line)
     if not force_unaudited_judge:
         require_measured_model(settings)
     if dry_run:

@@ -164,8 +164,8 @@ def own_problems(path: Path) -> list[Problem]:
 def how_rows_come(path: Path) -> str:
     """The line about a file of rows that is missing."""
     return (
-        f"{path}: no such file; run: llm-as-judge data download, then data process; for rows of your "
-        "own: llm-as-judge init FILE --executor URL"
+        f"{path}: no such file; for rows of your own run: llm-as-judge init FILE --executor URL; for the shipped sets: "
+        "llm-as-judge data download, then data process"
     )
 
 

@@ -44,15 +44,20 @@ Ways = Mapping[Domain, Sequence[BankProgram]]
 
 
 def problems_to_fill(rows: RowOptions) -> list[Problem]:
-    """Of the split ``train`` the problems that training reads, each once; of the others those that
-    ``evaluate`` takes. ``evaluation.limit_per_set`` limits each set, of ``train`` the whole mix.
+    """Of the split ``train`` the problems that training reads, or those of ``evaluation.sets``, each once; of the
+    others those that ``evaluate`` takes. ``evaluation.limit_per_set`` limits each set, of ``train`` the sum.
 
     Raises:
         UserError: a file is missing or not as wanted.
     """
-    if rows.split != "train" or rows.sets is not None:
+    if rows.split != "train":
         return evaluated_problems(rows)
-    once = {problem.id: problem for problem in problem_file(rows.train_file)}
+    found = (
+        problem_file(rows.train_file)
+        if rows.sets is None
+        else evaluated_problems(replace(rows, limit_per_set=None))
+    )
+    once = {problem.id: problem for problem in found}
     return _first(list(once.values()), rows.limit_per_set, rows.seed)
 
 

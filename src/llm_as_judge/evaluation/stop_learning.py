@@ -399,26 +399,32 @@ def learn_table(
     left_out: dict[Domain, str] = {}
     rules: dict[Domain, dict[str, StopRule]] = {}
     domains = []
+    there = {problem.domain for problem in bank.problems.values()}
     for domain, known in ways.items():
+        if domain not in there:
+            continue
         lists = [*permutations(known, 1), *permutations(known, 2)] if choose else [tuple(known)]
-        tried = []
+        tried, most_found = [], 0
         for each in lists:
             problems = stop_problems(bank, each, prompt_price)
+            most_found = max(most_found, len(problems))
             if len(problems) >= LEAST_PROBLEMS:
                 names = tuple(way.name for way in each)
                 tried.append(learn_domain(domain, names, problems, most))
         if not tried:
             lacking = ", or a bank of before code that passes was noted" * (domain == "code")
             left_out[domain] = (
-                f"fewer than {LEAST_PROBLEMS} problems with two draws of one way{lacking}; ask for "
-                "more: llm-as-judge pool fill --split train"
+                f"{most_found} of {LEAST_PROBLEMS} problems with two draws of one way{lacking}"
             )
             continue
         rules[domain], learned = max(tried, key=lambda found: found[1].worth)
         domains.append(learned)
     if not rules:
         why = "; ".join(f"{domain}: {reason}" for domain, reason in left_out.items())
-        raise DataError(f"{bank.folder}: no stop table can be learned ({why})")
+        raise DataError(
+            f"{bank.folder}: too few draws to learn a stop from ({why}); ask for more: llm-as-judge pool fill --split "
+            f"train. It takes {LEAST_PROBLEMS} training rows of one type"
+        )
     table = StopTable(
         bound,
         {one.domain: one.ways for one in domains},

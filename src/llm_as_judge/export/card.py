@@ -62,8 +62,9 @@ def model_card(
         datasets = _hub_datasets(state.get("data"))
         max_rank = next((r for r in _LORA_RANKS if r >= policy["lora_rank"]), _LORA_RANKS[-1])
     except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
+        why = f"not a checkpoint of a run ({type(error).__name__}: {error})"
         raise ModelError(
-            f"{checkpoint}: not a checkpoint of a run ({type(error).__name__}: {error}); "
+            f"{checkpoint}: {why if checkpoint.is_dir() else 'no such folder'}; "
             "wanted a folder like checkpoints/MODEL/grpo_mixed/step_100"
         ) from None
     card = _filled(

@@ -171,6 +171,10 @@ def read_results_file(kind: type[R], path: Path) -> R:
         place, reason = place_and_reason(error)
         where = f"{place}: " if place else ""
         first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            raise DataError(
+                f"{path}: not JSON; wanted a {what}, as evaluate writes into results/evaluation"
+            ) from None
         found = "" if first["type"] == "missing" else f", found {reprlib.repr(first['input'])}"
         raise DataError(
             f"{path}: not a {what} of evaluate: {where}{reason}{found}; evaluate again"

@@ -32,6 +32,8 @@ from llm_as_judge.types import Domain, Problem, from_json, to_json
 
 ABOUT, PROGRAMS, PROBLEMS, RUNS = "about.json", "programs.jsonl", "problems.jsonl", "runs.jsonl"
 ANOTHER = "name another --bank (headroom: another --out)"
+_SHOWN = 3
+"""Of the conditions that differ."""
 VERSION = "version of the grading rules"
 """Among the conditions in about.json; a bank without it is of version 1."""
 Array = npt.NDArray[np.float64]
@@ -278,13 +280,7 @@ class Bank(RunTable):
         with exclusive(folder, ANOTHER, doing="filling the bank"):
             path = folder / ABOUT
             text = json.dumps(about, indent=1, sort_keys=True) + "\n"
-            # without a run nothing came about by the conditions that are written there
-            filled = path.is_file() and is_bank(folder)
-            if filled and (found := _other(folder, json.loads(text))):
-                raise DataError(
-                    f"{folder}: filled by other conditions ({found}); {ANOTHER}, or "
-                    "name the configuration that it was filled by"
-                )
+            require_conditions(folder, about)
             bank = cls(folder)
             bank.take_over()
             write_text(path, text)
@@ -363,10 +359,23 @@ def grading_version(folder: Path) -> int:
     return version if isinstance(version, int) else 1
 
 
-def _other(folder: Path, about: Mapping[str, Any]) -> str:
-    """The first condition in which the folder's differ; empty where they are equal."""
-    found = conditions_of(folder)
-    for name in sorted({*found, *about}):
-        if found.get(name) != about.get(name):
-            return f"{name}: {found.get(name)!r} there, {about.get(name)!r} here"
-    return ""
+def require_conditions(folder: Path, about: Mapping[str, Any]) -> None:
+    """Nothing, if more runs may be added to ``folder``; without a run nothing came about by what is written there.
+
+    Raises:
+        DataError: its runs came about by something else; says up to three of the conditions that differ.
+    """
+    if not ((folder / ABOUT).is_file() and is_bank(folder)):
+        return
+    found, wanted = conditions_of(folder), json.loads(json.dumps(about))
+    other = [
+        f"{name}: {found.get(name)!r} there, {wanted.get(name)!r} here"
+        for name in sorted({*found, *wanted})
+        if found.get(name) != wanted.get(name)
+    ]
+    if other:
+        more = [f"and {len(other) - _SHOWN} more"] if len(other) > _SHOWN else []
+        raise DataError(
+            f"{folder}: filled by other conditions ({'; '.join(other[:_SHOWN] + more)}); {ANOTHER}, or "
+            "name the configuration that it was filled by"
+        )

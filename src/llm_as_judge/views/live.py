@@ -100,7 +100,7 @@ def results_line(name: str, data: Results) -> str:
     sets = [one for one in data.datasets if one.dataset != MIXED] or data.datasets
     problems = overall.get("answered") or sum(one.num_samples for one in sets)
     cost = overall.get("cost")
-    spent = f", {cost:,.0f} written tokens a problem" if cost is not None else ""
+    spent = f", at a cost of {cost:,.0f} written tokens a problem" if cost is not None else ""
     line = f"{name}: {accuracy_text(overall)} right on {several(problems, 'problem')}{spent}."
     return " ".join(filter(None, [line, _asked_for(overall), smallness({name: data})]))
 
@@ -130,9 +130,6 @@ def smallness(results: Mapping[str, Results]) -> str:
         return ""
     sets = [one for data in results.values() for one in data.datasets]
     whole = all(0 < one.rows_in_test_file <= one.num_samples for one in sets)
-    more = "these are all there are; bring more rows" if whole else "evaluate more with --limit"
+    more = "Bring more rows: these are all" if whole else "Evaluate more, with --limit"
     widest = max((f["accuracy_high"] or 1.0) - (f["accuracy_low"] or 0.0) for f in figures)
-    return (
-        f"{several(few, 'problem')}: the accuracy is known to within {50 * widest:.0f} points, and a smaller "
-        f"gain hardly shows: {more}"
-    )
+    return f"So few problems tell it to within {50 * widest:.0f} points; a smaller gain hardly shows. {more}."

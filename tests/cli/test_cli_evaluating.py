@@ -123,12 +123,12 @@ def test_results_that_give_up_their_name_are_said_to_and_can_be_compared(
 ) -> None:
     named = ("--policy", "direct", "--name", "a b[red]")
     code, out, err = verb("evaluate", *OPTIONS, *named)
-    assert (code, "whose results are now only in" in err) == (0, False)
+    assert (code, "its results stay in" in err) == (0, False)
     assert "results  results/evaluation/a b[red]_results.json" in out
     assert " a b[red] ┃" in out
     _, err = verb.done("evaluate", *OPTIONS, *named, "--limit", "1")
-    (line,) = [line for line in err.splitlines() if "whose results are now only in" in line]
-    earlier = line.partition(" only in ")[2]
+    (line,) = [line for line in err.splitlines() if "its results stay in" in line]
+    earlier = line.partition(" stay in ")[2]
     out, _ = verb.done("compare", earlier, "results/evaluation/a b[red]_results.json", "--json")
     assert len(json.loads(out)["systems"]) == 2
 

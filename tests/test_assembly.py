@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
+
 import pytest
 
-from llm_as_judge.assembly import policy_prompt, run_limits
-from llm_as_judge.assembly.executor_settings import operator_settings
-from llm_as_judge.config import load_config
-from llm_as_judge.errors import ConfigError
+from llm_as_judge.assembly import answer_kinds, code_tests, policy_prompt, run_limits
+from llm_as_judge.assembly.answer_kinds import kinds_of_sets
+from llm_as_judge.assembly.code_tests import CodeTestCheck
+from llm_as_judge.assembly.executor_settings import (
+    BOUND,
+    bound_of,
+    operator_settings,
+    stop_settings,
+)
+from llm_as_judge.assembly.policy_prompt import shown_operators
+from llm_as_judge.config import Config, load_config
+from llm_as_judge.data.files import write_problems
+from llm_as_judge.errors import ConfigError, DataError, IsolationError
 from llm_as_judge.operators import registry
-from llm_as_judge.types import BUDGETS, DOMAINS, Domain, Problem, Prompt
+from llm_as_judge.operators.stopping import FEATURES, StopRule, StopTable
+from llm_as_judge.types import BUDGETS, DOMAINS, AnswerSpec, Domain, Problem, Prompt, Sandbox
 
 OVERRIDES = (
     "workflow.timeout_s=7", "workflow.cpu_s=3", "workflow.memory_mb=100",
@@ -109,3 +122,128 @@ def test_an_operator_to_be_shown_that_does_not_exist_is_one_line() -> None:
         policy_prompt(wrong)
     assert "\n" not in str(e.value)
     assert "Vote" in str(e.value)
+
+
+# ------------------------------------------------------------------------------- kinds of answers
+def row(number: int, *answers: str, question: str = "What?", **more: object) -> Problem:
+    return Problem(f"mine/{number}", "mine", "qa", question, answers, **more)  # type: ignore[arg-type]
+
+
+def files(folder: Path, name: str, *rows: Problem) -> Path:
+    for place, side in (("processed", "train"), ("processed", "val"), ("test", "test")):
+        held = rows if side == "train" else ()
+        write_problems(folder / place / f"{name}_{side}.jsonl", held)
+    return folder
+
+
+def test_each_row_counts_once_by_the_kind_that_its_answer_is_read_as(tmp_path: Path) -> None:
+    rows = (
+        row(1, "$5", "five dollars"),
+        row(2, "12:30", question="When?"),
+        row(3, "B", question="Which?\nA. argon\nB. neon"),
+        row(4, "blue", spec=AnswerSpec(kind="long_text")),
+        row(5),
+        row(6, "$7"),
+    )
+    (found,) = kinds_of_sets(files(tmp_path, "mine", *rows), ["mine"])
+    assert found.shown == "2 money, 1 time, 1 choice, 1 long_text, 1 without an answer"
+
+
+def test_of_code_nothing_is_said(tmp_path: Path) -> None:
+    code = Problem("c/1", "c", "code", "q", hidden_tests=("assert f()",), entry_point="f")
+    assert kinds_of_sets(files(tmp_path, "c", code), ["c"]) == []
+
+
+def test_of_a_large_set_the_first_rows_are_read_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_kinds, "MOST_ROWS", 2)
+    rows = [row(n, str(n)) for n in range(3)]
+    (found,) = kinds_of_sets(files(tmp_path, "mine", *rows), ["mine"])
+    assert found.shown == "2 number (of the first 2 rows)"
+
+
+def test_units_that_nothing_knows_are_counted(tmp_path: Path) -> None:
+    units = ["km/h", "EUR", "%", "frobs", "frobs", "m^2"]
+    rows = [row(n, "5", spec=AnswerSpec(unit=unit)) for n, unit in enumerate(units)]
+    (found,) = kinds_of_sets(files(tmp_path, "mine", *rows), ["mine"])
+    assert found.units == {"frobs": 2}
+
+
+# ----------------------------------------------------------------------------- tests of code rows
+GOOD = Problem("o/t/1", "o", "code", "?", entry_point="f", hidden_tests=("assert f(1) == 2",))
+BAD = Problem("o/t/2", "o", "code", "?", entry_point="f", hidden_tests=("assert True",))
+
+
+async def no_sandbox(*_: object, **__: object) -> Sandbox:
+    raise IsolationError("no sandbox here")
+
+
+@pytest.mark.slow
+def test_rows_without_a_fault_are_tried_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    check = CodeTestCheck("auto", tmp_path)
+    assert check([GOOD]) == [""]
+    assert "only raises" in check([GOOD, BAD])[1]
+    monkeypatch.setattr(code_tests, "open_sandbox", no_sandbox)
+    with caplog.at_level(logging.WARNING):
+        assert check([GOOD]) == [""]
+    assert not caplog.records
+
+
+def test_without_a_sandbox_it_is_said_that_nothing_was_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(code_tests, "open_sandbox", no_sandbox)
+    assert CodeTestCheck("auto", tmp_path)([BAD]) == [""]
+    assert "tests of 1 code rows are not tried: no sandbox here" in caplog.text
+    assert not list(tmp_path.iterdir())
+
+
+# --------------------------------------------------------------------------------- the stop table
+RULE = StopRule(((0.0,) * (1 + len(FEATURES)),), ())
+
+
+def config(table: Path | None, **stop: object) -> Config:
+    return Config.model_validate(
+        {"executor": {"model": "scripted"}, "stop": {"table": table, **stop}}
+    )
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    here = config(None)
+    bound = bound_of({name: read(here) for name, read in BOUND.items()}, tmp_path)
+    path = tmp_path / "stop.json"
+    path.write_text(StopTable(bound, {}, {}, {"math": {"0.1": RULE}}).dump())
+    return path
+
+
+def test_the_price_is_that_of_the_budget_unless_one_is_given(table: Path) -> None:
+    usual, own = stop_settings(config(table)), stop_settings(config(table, price=0.2, round=3))
+    assert usual is not None
+    assert own is not None
+    assert (usual.price, usual.round, usual.fixed) == (0.1, 1, False)
+    assert (own.price, own.round, own.fixed) == (0.2, 3, True)
+    assert stop_settings(config(None)) is None
+
+
+def test_the_table_of_another_executor_is_refused_with_both_names(table: Path) -> None:
+    other = config(table).model_copy(
+        update={"executor": config(None).executor.model_copy(update={"model": "gpt-4o-mini"})}
+    )
+    with pytest.raises(
+        ConfigError, match=r'executor.model "scripted", and here it is "gpt-4o-mini"'
+    ):
+        stop_settings(other)
+
+
+def test_a_bank_of_an_earlier_version_binds_nothing() -> None:
+    with pytest.raises(DataError, match=r"results/bank/about.json: no 'executor"):
+        bound_of({}, Path("results/bank"))
+
+
+def test_a_prompt_shows_the_operator_only_with_a_table(table: Path) -> None:
+    assert "UntilWorth" not in shown_operators(config(None))
+    assert "UntilWorth" in shown_operators(config(table))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from llm_as_judge.errors import OutputError
-from llm_as_judge.files import output_errors, write_atomically, write_text
+from llm_as_judge.files import exclusive, output_errors, write_atomically, write_text
 
 
 def test_a_file_is_written_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -79,6 +81,8 @@ def test_a_folder_and_a_path_through_a_file_are_refused(tmp_path: Path) -> None:
         write_text(tmp_path, "x")
     with pytest.raises(OutputError, match="cannot be written"):
         write_text(tmp_path / "file" / "deeper", "x")
+    with pytest.raises(OutputError, match="cannot be written"), exclusive(tmp_path / "file", ""):
+        pass
 
 
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
@@ -103,3 +107,49 @@ def test_what_a_killed_process_left_half_written_is_used_by_the_next(tmp_path: P
         other.write(b"other")
     assert path.read_bytes() == b"one"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file.bin"]
+
+
+# ------------------------------------------------------------------------ one process in a folder
+HOLD = """
+import sys, time
+from pathlib import Path
+from llm_as_judge.files import exclusive
+with exclusive(Path(sys.argv[1]), "go away"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_the_second_in_a_folder_is_told_who_holds_it_and_what_to_do(tmp_path: Path) -> None:
+    with exclusive(tmp_path / "run", "name another folder"):
+        with (
+            pytest.raises(OutputError, match=rf"run: process {os.getpid()} is training here") as e,
+            exclusive(tmp_path / "run", "name another folder"),
+        ):
+            pass
+        assert str(e.value).endswith("or name another folder")
+        with exclusive(tmp_path / "other", "", doing="evaluating"):
+            said = "other: process .* is evaluating here"
+            with (
+                pytest.raises(OutputError, match=said),
+                exclusive(tmp_path / "other", "", doing="evaluating"),
+            ):
+                pass
+    with exclusive(tmp_path / "run", "name another folder"):
+        pass
+
+
+def test_a_killed_holder_holds_no_more(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"held\n"
+        with (
+            pytest.raises(OutputError, match=f"process {child.pid} is training"),
+            exclusive(tmp_path, ""),
+        ):
+            pass
+        child.kill()
+    with exclusive(tmp_path, ""):
+        pass

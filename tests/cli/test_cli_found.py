@@ -1,4 +1,4 @@
-"""Search and headroom print what they found: it fits 80 columns, and every table names its rows."""
+"""Tables fit 80 columns: every one names its rows, no name and no figure is broken."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from planted import Planted, number, problems, programs, runner
+from planted import Planted, everybody, number, problems, programs, runner
 
-from llm_as_judge.evaluation.program_runs import BankRunner, all_runs
 from llm_as_judge.evaluation.search.choices import SearchResult, search_choices
 from llm_as_judge.runs.record import RunRecord
 from llm_as_judge.runs.table import Bank, BankProgram
-from llm_as_judge.types import Domain, Problem
+from llm_as_judge.types import Problem
 from llm_as_judge.views.found import short_names, show_found
+from llm_as_judge.views.tables import show_table, turned
 
 SETS = ("gsm8k", "invoices_and_orders_of_the_company_math")
 NAMES = ("exported/math/two_ways_else_third.py~a1b2c3", "exported/math/until_two_agree.py")
@@ -38,16 +38,10 @@ async def found_in(folder: Path, names: Sequence[str], ungraded: str = "") -> Se
         cell = await planted(program, problem, draw)
         return replace(cell, right=None) if problem.id == ungraded else cell
 
-    async def everybody(
-        filling: BankRunner, domain: Domain, seen: Sequence[Problem]
-    ) -> list[BankProgram]:
-        await filling.fill(all_runs(taking, seen, 4))
-        return taking
-
     rows = [row for name in SETS for row in problems(30, name)]
     with Bank.writing(folder / "bank", {}) as bank:
         filling = replace(runner(bank, planted), run=run)
-        return await search_choices(filling, {"math": rows}, everybody, draws=4, seed=0)
+        return await search_choices(filling, {"math": rows}, everybody(taking, 4), draws=4, seed=0)
 
 
 def tables_in(out: str) -> list[list[str]]:
@@ -127,3 +121,50 @@ def test_a_program_is_shown_by_the_shortest_end_of_its_path_that_no_other_has() 
         "cot~d4e5f6": "cot~d4e5f6",
         "/there/qa.py": "qa",
     }
+
+
+# -------------------------------------------------------------------------------------- any table
+SYSTEMS = ("direct *", "program_of_thought", "qwen25-coder-0.5b_untrained", "self_consistency")
+
+
+def test_ten_columns_are_several_tables_with_names_and_figures_whole(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    head = ["", *SYSTEMS, *SYSTEMS, "cot", "random"]
+    rows = [[name, *["100 [100, 100]"] * 10] for name in ("gsm8k", "right per 1,000 tokens")]
+    show_table("Accuracy", head, rows, markdown=False)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.count("100 [100, 100]") == 20
+    words = out.split()
+    for name in SYSTEMS[1:]:
+        assert words.count(name) == 2  # whole in each of its two columns
+    assert words.count("Accuracy") == 1
+    assert words.count("gsm8k") == 5  # each table names its rows
+
+
+def test_a_name_that_no_table_has_room_for_is_broken_at_its_parts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_table("", ["", "a_long_name_" * 9], [["x", "1"]], markdown=False)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.count("long_name_") == 9
+
+
+def test_rows_can_be_shown_as_columns() -> None:
+    assert turned(["", "p", "q"], [["x", "1", "2"], ["y", "3", "4"]]) == (
+        ["", "x", "y"],
+        [["p", "1", "3"], ["q", "2", "4"]],
+    )
+
+
+def test_a_table_that_fits_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table("T", ["", "a b", "c"], [["x", "1", "2"], ["[y]", "3", "4"]], markdown=False)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines == [["T"], ["a", "b", "c"], ["x", "1", "2"], ["[y]", "3", "4"]]
+
+
+def test_a_document_gets_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table("T", ["", "a"], [["x", "1"]], markdown=True)
+    assert capsys.readouterr().out == "**T**\n\n|  | a |\n| --- | ---: |\n| x | 1 |\n\n"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from llm_as_judge.evaluation.program_runs import BankRunner
+from llm_as_judge.evaluation.program_runs import BankRunner, all_runs
+from llm_as_judge.evaluation.search.choices import Finalists
 from llm_as_judge.runs.record import RunRecord
 from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.types import Domain, Problem
@@ -45,6 +46,18 @@ class Planted:
 
 def runner(bank: Bank, run: Planted) -> BankRunner:
     return BankRunner(bank, run, at_once=4)
+
+
+def everybody(taking: Sequence[BankProgram], draws: int) -> Finalists:
+    """A search that keeps all of these programs."""
+
+    async def finalists(
+        filling: BankRunner, domain: Domain, seen: Sequence[Problem]
+    ) -> Sequence[BankProgram]:
+        await filling.fill(all_runs(taking, seen, draws))
+        return taking
+
+    return finalists
 
 
 def number(program: BankProgram) -> int:

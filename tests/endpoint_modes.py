@@ -205,6 +205,7 @@ RIGHT: Mapping[str, Mode] = {
         _always(error(503, "busy", f"Retry-After: {_FAR}"))
     ),
     "a pause of no number once": _first(_always(error(503, "busy", "Retry-After: nan"))),
+    "a pause in words once": _first(_always(error(503, "busy", "Retry-After: soon"))),
     "empty once": _first(_content("")),
     "cut off in its thought once": _first(_content(None, "length", reasoning_content="hm")),
     "a broken connection once": _first(_always(Said(b"", raw=True))),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_as_judge.data.code import docstring_tests, entry_point_of, humaneval, mbpp
+from llm_as_judge.data.code import docstring_tests, entry_point_of, humaneval, mbpp, mbpp_full
 from llm_as_judge.data.rows import RawRow, RowError
 
 PROMPT = '''from typing import List
@@ -142,7 +142,8 @@ def test_mbpp_full_form_with_setup_and_challenge_tests() -> None:
         "test_list": ["assert add(1, 2) == 3"],
         "challenge_test_list": ["assert add(5, 5) == 10"],
     }
-    problem = mbpp(row(full), "full")
+    problem = mbpp_full(row(full), "full")
+    assert (problem.dataset, problem.id) == ("mbpp_full", "mbpp/full/7")
     assert problem.visible_tests == ("assert add(1, 2) == 3",)
     assert problem.hidden_tests == ("assert add(1, 2) == 3", "assert add(5, 5) == 10")
     assert problem.setup_code == "x = 1"

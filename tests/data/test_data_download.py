@@ -204,18 +204,6 @@ def no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
 
 
-def test_real_hub_fails_fast_and_clearly_when_it_cannot_be_reached(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    assert "127.0.0.1:9" in DatasetsHub(tmp_path).unreachable()
-
-
-def test_offline_variable_is_respected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert DatasetsHub(tmp_path).unreachable() == "HF_HUB_OFFLINE is set"
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_rows_travel_through_the_datasets_library(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from llm_as_judge.data.files import (
     write_problems,
 )
 from llm_as_judge.data.rows import MAX_ROW_BYTES, RowError
-from llm_as_judge.errors import DataError, OutputError
+from llm_as_judge.errors import DataError
 from llm_as_judge.types import AnswerSpec, Problem, from_json, to_json
 
 PROBLEM = Problem(
@@ -170,10 +170,3 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path) -> None:
         write_problems(path, rows())
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["p.jsonl"]
-
-
-def test_an_unwritable_folder_is_the_users_to_mend(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be written"):
-        write_problems(tmp_path / "file" / "p.jsonl", [QA])
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]

@@ -186,16 +186,6 @@ def test_mix_size_and_progress(raw: Path, tmp_path: Path) -> None:
     assert "train_mixed.jsonl" in seen
 
 
-def test_custom_rows_are_a_set_of_their_own(raw: Path, tmp_path: Path) -> None:
-    rows = [{"problem": TEXTS[i], "answer": str(i), "type": "math"} for i in range(12)]
-    custom = write_lines(tmp_path / "mine.jsonl", rows)
-    report = run(raw, tmp_path / "data", sets=("mbpp",), custom=[custom])
-    assert [(s.dataset, s.domain, s.test) for s in report.sets] == [
-        ("mbpp", "code", 4),
-        ("mine", "math", 2),
-    ]
-
-
 def test_custom_rows_of_several_types_are_a_set_for_each_type(raw: Path, tmp_path: Path) -> None:
     types = ["math", "qa", "math"]
     rows = [{"problem": t, "answer": "4", "type": types[i % 3]} for i, t in enumerate(TEXTS[:36])]
@@ -210,16 +200,6 @@ def test_custom_rows_of_several_types_are_a_set_for_each_type(raw: Path, tmp_pat
     (custom.parent / "broken.jsonl").write_text('{"problem": "p", "answer": 1, "type": "art"}\n')
     with pytest.raises(DataError, match=r"broken\.jsonl:1: 'type' is 'art'"):
         run(raw, tmp_path / "data", sets=("mbpp",), custom=[custom.parent / "broken.jsonl"])
-
-
-def test_every_row_of_a_set_carries_its_name(raw: Path, tmp_path: Path) -> None:
-    rows = json.loads((raw / "mbpp" / "sanitized-mbpp.json").read_text())
-    write_lines(raw / "mbpp" / "mbpp.jsonl", rows)
-    sets = ("gsm8k", "math", "squad2", "mbpp_full")
-    run(raw, tmp_path / "data", sets=sets)
-    for name in sets:
-        (test,) = (tmp_path / "data" / "test").glob(f"{name}_test.jsonl")
-        assert {problem.dataset for problem in read_problems(test)} == {name}
 
 
 def test_sets_that_may_not_stand_together_are_refused(raw: Path, tmp_path: Path) -> None:
@@ -355,19 +335,3 @@ def test_missing_sets_and_folders(raw: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"):
         run(raw, tmp_path / "file" / "data")
-
-
-def test_mbpp_of_427_rows_splits_356_to_71(tmp_path: Path) -> None:
-    rows = [
-        {
-            "task_id": i,
-            "prompt": " ".join(f"n{i * k}" for k in range(1, 9)),
-            "code": "def f(a): return a",
-            "test_imports": [],
-            "test_list": ["assert f(1) == 1"],
-        }
-        for i in range(1, 428)
-    ]
-    write_json(tmp_path / "raw" / "mbpp" / "sanitized-mbpp.json", rows)
-    report = process(tmp_path / "raw", tmp_path / "data", sets=("mbpp",), val_fraction=0)
-    assert (report.sets[0].train, report.sets[0].test) == (356, 71)

@@ -15,8 +15,8 @@ DATASETS = [name.partition("/")[0] for name in IDS]
 DOMAINS = [SETS[name] for name in DATASETS]
 
 
-def sampler(batch_size: int = 4, seed: int = 0, name: str = "train") -> StratifiedSampler:
-    return StratifiedSampler(IDS, DATASETS, DOMAINS, batch_size, seed, name)
+def sampler(batch_size: int = 4, seed: int = 0) -> StratifiedSampler:
+    return StratifiedSampler(IDS, DATASETS, DOMAINS, batch_size, seed)
 
 
 @settings(max_examples=30)
@@ -62,23 +62,12 @@ def test_a_resumed_sampler_goes_on_where_it_stopped(before: int) -> None:
     assert [second.next_batch() for _ in range(10)] == [first.next_batch() for _ in range(10)]
 
 
-def test_seed_and_split_decide_the_order() -> None:
-    def order(seed: int, name: str) -> list[list[int]]:
-        batches = sampler(4, seed, name)
+def test_the_seed_decides_the_order() -> None:
+    def order(seed: int) -> list[list[int]]:
+        batches = sampler(4, seed)
         return [batches.next_batch() for _ in range(6)]
 
-    assert order(0, "train") == order(0, "train")
-    assert order(0, "train") != order(1, "train")
-    assert order(0, "train") != order(0, "val")
-
-
-def test_splits_share_no_cursor() -> None:
-    train, val = sampler(), sampler(name="val")
-    alone = sampler()
-    expected = [alone.next_batch(), alone.next_batch()]
-    first = train.next_batch()
-    val.next_batch()
-    assert [first, train.next_batch()] == expected
+    assert order(0) == order(0) != order(1)
 
 
 @pytest.mark.parametrize(

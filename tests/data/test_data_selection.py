@@ -201,6 +201,9 @@ def test_a_set_that_is_not_known_or_not_there_is_one_clear_line(place: Path) -> 
         match=r"squad2_test\.jsonl: no such file; .* data process; for rows of your own: .* init ",
     ):
         evaluated_sets(settings(place))
+    (place / "test" / "squad2_test.jsonl").mkdir()
+    with pytest.raises(DataError, match=r"squad2_test\.jsonl: a folder, wanted a file"):
+        evaluated_sets(settings(place))
 
 
 def test_a_problem_that_is_there_twice_is_refused_with_its_lines(place: Path) -> None:
@@ -219,16 +222,3 @@ def test_rows_of_another_set_are_refused_with_their_line(place: Path) -> None:
 def test_no_set_is_not_all_of_them() -> None:
     with pytest.raises(ValueError, match="no set; leave it out"):
         Config.model_validate({"evaluation": {"sets": []}})
-
-
-def test_a_folder_is_not_called_a_missing_file(place: Path) -> None:
-    (place / "test" / "squad2_test.jsonl").unlink()
-    (place / "test" / "squad2_test.jsonl").mkdir()
-    with pytest.raises(DataError, match=r"squad2_test\.jsonl: a folder, wanted a file"):
-        evaluated_sets(settings(place))
-
-
-def test_an_empty_test_file_is_one_clear_line(place: Path) -> None:
-    (place / "test" / "squad2_test.jsonl").write_text("")
-    with pytest.raises(DataError, match=r"squad2_test\.jsonl: no problems in it"):
-        evaluated_sets(settings(place))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from llm_as_judge.data.quickstart import KINDS, SIZES, Split, quickstart_problems, write_quickstart
+from llm_as_judge.data.quickstart import KINDS, SIZES, quickstart_problems, write_quickstart
 from llm_as_judge.judge.cascade import Judge
-from llm_as_judge.types import Problem
+from llm_as_judge.types import Problem, Split
 
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
 SEEDS = range(5)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_as_judge.llm.connection import RateLimit, asked_directly, is_loopback, shown_address
+from llm_as_judge.llm.connection import RateLimit, asked_directly, is_loopback
 
 
 class Clock:
@@ -11,10 +11,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-def test_an_address_is_shown_without_user_and_query() -> None:
-    assert shown_address("https://me:pw@host:8/v1?key=1") == "https://host:8/v1"
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,10 @@ async def test_tokens_that_the_endpoint_had_kept_are_believed_as_far_as_they_can
         {"prompt_tokens": -1, "completion_tokens": 2},
         {"prompt_tokens": True},
         {"prompt_tokens": 0, "completion_tokens": 0},
+        *({"prompt_tokens": count, "completion_tokens": 5} for count in (10**19, 10**400)),
         "many",
     ],
-    ids=["none", "empty", "negative", "bool", "zero", "text"],
+    ids=["none", "empty", "negative", "bool", "zero", "10^19", "10^400", "text"],
 )
 async def test_usage_that_cannot_be_believed_is_counted_at_its_bound_never_zero(
     usage: object,

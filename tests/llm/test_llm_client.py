@@ -96,10 +96,9 @@ async def test_thinking_tokens_come_on_top() -> None:
 async def test_a_client_mistake_is_not_tried_again() -> None:
     script = Script(refuses(401, f"Incorrect API key provided: {KEY}"))
     with pytest.raises(EndpointError) as raised:
-        await chat_over(script).chat(ask())
+        await chat_over(script, key_variable="MY_KEY").chat(ask())
     assert str(raised.value) == (
-        f"executor m at {URL}: HTTP 401: Incorrect API key provided: ***; set "
-        "OPENAI_API_KEY (1 try)"
+        f"executor m at {URL}: HTTP 401: Incorrect API key provided: ***; set MY_KEY (1 try)"
     )
     assert len(script.requests) == 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,25 +128,23 @@ async def test_a_larger_request_than_the_endpoint_takes_is_halved_and_no_draw_is
     assert endpoint.asked == [(120, 4)]
 
 
-async def test_a_draw_without_text_is_asked_for_by_itself() -> None:
-    endpoint = DrawsEndpoint(empty={102})
+@pytest.mark.parametrize(
+    ("empty", "asked"),
+    [({102}, [(100, 4), (102, 1), (103, 1)]), (range(100, 110), [(100, 4)])],
+    ids=["one", "all"],
+)
+async def test_a_draw_without_text_is_asked_for_by_itself_where_others_have_one(
+    empty: Collection[int], asked: list[tuple[int, int]]
+) -> None:
+    endpoint = DrawsEndpoint(empty=empty)
     async with client(endpoint).opened() as chat:
         gathered = GatheredDraws(chat)
         calls = (gathered.chat(PROMPT.later(d)) for d in range(4))
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        assert chat.ledger.total.calls == 4
     said = [o.text if isinstance(o, ChatReply) else type(o) for o in outcomes]
-    assert said == ["draw 100", "draw 101", EndpointError, "draw 103"]
-    assert sorted(endpoint.asked) == [(100, 4), (102, 1), (103, 1)]
-
-
-async def test_a_failure_is_that_of_every_draw_of_the_request() -> None:
-    endpoint = DrawsEndpoint(empty=range(100, 110))
-    async with client(endpoint).opened() as chat:
-        gathered = GatheredDraws(chat)
-        calls = (gathered.chat(PROMPT.later(d)) for d in range(3))
-        outcomes = await asyncio.gather(*calls, return_exceptions=True)
-        assert [type(o) for o in outcomes] == [EndpointError] * 3
-        assert chat.ledger.total.calls == 3
+    assert said == [EndpointError if d in empty else f"draw {d}" for d in range(100, 104)]
+    assert sorted(endpoint.asked) == asked
 
 
 async def test_greedy_requests_other_prompts_and_single_draws_go_out_by_themselves() -> None:

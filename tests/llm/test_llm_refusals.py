@@ -24,11 +24,6 @@ def failed(status: int, **error: Any) -> httpx.Response:
 
 
 TOO_LONG = {
-    "groq": failed(
-        400,
-        message="Please reduce the length of the messages or completion. Current length is 9000",
-        code="context_length_exceeded",
-    ),
     "openai": refuses(400, "This model's maximum context length is 8192 tokens."),
     "llama.cpp": refuses(
         400, "request (3031 tokens) exceeds the available context size (1024 tokens)"
@@ -96,12 +91,6 @@ async def test_what_is_filtered_or_refused_is_asked_once_and_counted_by_name(
     assert chat.ledger.failures == {"content_filter": 1}
 
 
-async def test_a_refused_key_names_the_variable_that_holds_it() -> None:
-    chat = chat_over(Script(failed(401, message="bad key")), key_variable="MY_KEY")
-    with pytest.raises(EndpointError, match=r"m at \S+: HTTP 401: bad key; set MY_KEY \(1 try\)"):
-        await chat.chat(ask())
-
-
 @pytest.mark.parametrize(
     ("status", "error"),
     [
@@ -163,12 +152,6 @@ async def test_requests_under_way_when_a_field_is_refused_are_all_sent_again_wit
     assert (chat.left_out, len(waiting)) == ({field}, 8)
 
 
-async def test_a_field_that_is_refused_though_it_was_not_sent_is_an_error() -> None:
-    script = Script(refuses(400, "Unknown name 'seed'"))
-    with pytest.raises(EndpointError, match=r"HTTP 400.*\(1 try\)"):
-        await chat_over(script).chat(ask())
-
-
 def test_the_field_that_an_error_names_goes_before_its_words() -> None:
     error = {"message": "stop: seed not supported", "param": "seed", "code": "unsupported_value"}
     found = refusal(400, {}, json.dumps({"error": error}).encode())
@@ -211,12 +194,6 @@ def test_turns_alternate_and_no_word_is_lost() -> None:
         Message("assistant", "42"),
         Message("user", "Now in words.\n\nGo."),
     ]
-
-
-@pytest.mark.parametrize("value", ["Wed, 21 Oct 99999 07:28:00 GMT", "soon"])
-async def test_a_pause_until_a_time_that_no_clock_reaches_is_a_usual_one(value: str) -> None:
-    script = Script(refuses(503, "busy", **{"Retry-After": value}), says("42"))
-    assert (await chat_over(script).chat(ask())).text == "42"
 
 
 def test_an_error_is_one_line_without_signs_that_steer_a_screen() -> None:

@@ -142,16 +142,6 @@ def test_error_names_every_source_and_why_it_failed(
     assert "\n" not in message
 
 
-def test_hub_is_not_asked_when_it_is_set_offline(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    whole = folder_at(hub="owner/tiny")
-    with pytest.raises(ModelError, match="hub owner/tiny: HF_HUB_OFFLINE is set"):
-        fetch(whole, tmp_path)
-
-
 def test_a_local_file_is_used_where_it_lies_once_its_digest_is_right(tmp_path: Path) -> None:
     file = tmp_path / "mine" / "tiny.gguf"
     file.parent.mkdir()
@@ -309,6 +299,8 @@ def test_a_look_at_weights_says_where_they_are_and_fetches_nothing(
     said = availability(lost, tmp_path)
     assert said.startswith("cannot be had from here (path /nowhere/tiny.gguf: no such file; ")
     assert "hub owner/tiny: HF_HUB_OFFLINE is set" in said
+    with pytest.raises(ModelError, match="hub owner/tiny: HF_HUB_OFFLINE is set"):
+        fetch(lost, tmp_path)
     assert said.endswith("name a folder that has the weights: --model PATH")
     (tmp_path / "config.json").write_text("{}")
     half = folder_at(path=str(tmp_path))

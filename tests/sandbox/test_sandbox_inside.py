@@ -46,27 +46,6 @@ def forget_loop() -> None:
     workflow._prepared.clear()
 
 
-def function_task(source: str) -> dict[str, Any]:
-    return {"kind": "function", "source": source, "function": "f", "arguments": [2]}
-
-
-@pytest.mark.parametrize(
-    ("source", "status", "value"),
-    [
-        ("def f(x): return x * 2", "ok", "4"),
-        ("def f(x): return None", "ok", None),
-        ("def f(x): raise ValueError('no')", "error", None),
-        ("def f(x): raise SystemExit", "error", None),
-        ("def f(x): raise MemoryError", "limit", None),
-        ("def g(x): pass", "error", None),
-    ],
-)
-def test_function_is_called_and_its_end_reported(source: str, status: str, value: Any) -> None:
-    with performing(function_task(source)) as host:
-        message = host.receive()
-    assert (message["status"], message.get("value")) == (status, value)
-
-
 WORKFLOW = """
 class Workflow:
     def __init__(self, name, llm_config, dataset, **more):
@@ -101,12 +80,6 @@ def test_workflow_sends_calls_and_gets_replies_and_errors() -> None:
         host.send({"id": call["id"], "value": {"answer": float("1e400")}})
         result = host.receive()
     assert result == {"t": "result", "status": "ok", "value": "inf"}
-
-
-def test_call_that_cannot_be_sent_is_an_error() -> None:
-    source = WORKFLOW.replace("generate(problem)", "generate(object())")
-    with performing(workflow_task(source)) as host:
-        assert "arguments must be" in host.receive()["error"]
 
 
 def test_workflow_without_async_call_says_what_to_write() -> None:

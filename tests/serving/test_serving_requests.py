@@ -28,11 +28,6 @@ def refused(**fields: Any) -> RequestError:
     return caught.value
 
 
-def test_an_unknown_key_is_told_the_known_ones() -> None:
-    error = refused(workflow={"foo": 1})
-    assert "workflow.foo: no such key (known: domain, budget, entry_point, max_calls" in str(error)
-
-
 def test_a_lone_question_is_the_problem_as_it_is() -> None:
     assert ask().problem.statement() == "2 + 2?"
 
@@ -83,11 +78,8 @@ def test_a_budget_is_the_requests_else_the_servers() -> None:
     assert read_ask(asked, "m", "qa", LIMITS, "middle").budget == "middle"
     assert read_ask(low, "m", "qa", LIMITS, "middle").budget == "low"
     assert "workflow.budget" in refused(workflow={"budget": "lower"}).message
-
-
-def test_a_budget_is_refused_where_nobody_would_be_told_it() -> None:
-    error = refused(workflow={"budget": "low"})
-    assert (error.status, error.param) == (400, "workflow.budget")
+    nobody = refused(workflow={"budget": "low"})  # would be told it
+    assert (nobody.status, nobody.param) == (400, "workflow.budget")
 
 
 def test_a_request_may_ask_for_less_and_never_for_more() -> None:
@@ -119,7 +111,7 @@ def test_a_request_may_ask_for_less_and_never_for_more() -> None:
         ({"temperature": 3}, 400, "temperature"),
         ({"max_tokens": 0}, 400, "max_tokens"),
         ({"workflow": {"domain": "art"}}, 400, "workflow.domain"),
-        ({"workflow": {"max_cals": 3}}, 400, "workflow.max_cals"),
+        ({"workflow": {"foo": 3}}, 400, "workflow.foo: no such key (known: domain, budget, entry"),
         ({"workflow": {"timeout_s": float("inf")}}, 400, "workflow.timeout_s"),
     ],
 )

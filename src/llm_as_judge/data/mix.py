@@ -83,23 +83,18 @@ class Draws:
         return self._order[offset]
 
 
-def _two_levels(
-    domains: Mapping[str, Domain], shares: Mapping[Domain, int]
-) -> Iterator[tuple[Domain, str]]:
+def _two_levels(domains: Mapping[str, Domain]) -> Iterator[tuple[Domain, str]]:
     """Endless (domain, set): domains by their shares, the sets of a domain in equal parts."""
     members: dict[Domain, list[str]] = {}
     for name, domain in domains.items():
         members.setdefault(domain, []).append(name)
     inner = {d: schedule(dict.fromkeys(names, 1)) for d, names in members.items()}
-    for domain in schedule({d: shares[d] for d in members}):
+    for domain in schedule({d: DOMAIN_SHARES[d] for d in members}):
         yield domain, next(inner[domain])
 
 
 def resampled(
-    rows: Mapping[str, Draws],
-    domains: Mapping[str, Domain],
-    size: int | None,
-    shares: Mapping[Domain, int] = DOMAIN_SHARES,
+    rows: Mapping[str, Draws], domains: Mapping[str, Domain], size: int | None
 ) -> Iterator[tuple[str, int]]:
     """(set, row) of a training mix of ``size`` rows (None: endless): small sets come again, in a
     new order each round.
@@ -108,16 +103,14 @@ def resampled(
     row of a set is used before any of its rows repeats.
     """
     used = dict.fromkeys(rows, 0)
-    choices = _two_levels({name: domains[name] for name in rows}, shares)
+    choices = _two_levels({name: domains[name] for name in rows})
     for _, name in choices if size is None else islice(choices, size):
         yield name, rows[name][used[name]]
         used[name] += 1
 
 
 def prefix_until_used_up(
-    rows: Mapping[str, Draws],
-    domains: Mapping[str, Domain],
-    shares: Mapping[Domain, int] = DOMAIN_SHARES,
+    rows: Mapping[str, Draws], domains: Mapping[str, Domain]
 ) -> Iterator[tuple[str, int]]:
     """(set, row) of a validation or test mix: no row twice, every prefix keeps the domains' shares.
 
@@ -125,7 +118,7 @@ def prefix_until_used_up(
     they last; then the larger set goes on alone.
     """
     used = dict.fromkeys(rows, 0)
-    for domain, name in _two_levels({name: domains[name] for name in rows}, shares):
+    for domain, name in _two_levels({name: domains[name] for name in rows}):
         left = [n for n in rows if domains[n] == domain and used[n] < len(rows[n])]
         if not left:
             return
@@ -146,7 +139,6 @@ class StratifiedSampler:
         ids, datasets, domains: of each row of the file, as :class:`ProblemFile` lists them.
         batch_size: problems a batch.
         seed: decides the order.
-        name: of the split; samplers of other names draw independently.
     Raises:
         DataError: no rows.
         ValueError: ``batch_size`` < 1.
@@ -159,32 +151,29 @@ class StratifiedSampler:
         domains: Sequence[str],
         batch_size: int,
         seed: int,
-        name: str = "train",
-        shares: Mapping[Domain, int] = DOMAIN_SHARES,
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}, wanted at least 1")
         if not ids:
             raise DataError("no problems to sample from. Run: llm-as-judge data process")
-        self.batch_size, self.seed, self.name = batch_size, seed, name
+        self.batch_size, self.seed = batch_size, seed
         rows: dict[str, dict[str, int]] = {}
         self._domains: dict[str, Domain] = {}
-        known: dict[str, Domain] = {domain: domain for domain in shares}
+        known: dict[str, Domain] = {domain: domain for domain in DOMAIN_SHARES}
         for row, (problem, dataset, domain) in enumerate(zip(ids, datasets, domains, strict=True)):
             rows.setdefault(dataset, {}).setdefault(problem, row)
             self._domains[dataset] = known[domain]
         self._rows = {dataset: tuple(members.values()) for dataset, members in rows.items()}
         self._fingerprint = hashlib.sha256("\n".join(ids).encode()).hexdigest()
-        self._shares = shares
         self._start()
 
     def _start(self) -> None:
         draws = {
-            dataset: Draws(rows, self.seed, f"{self.name}/{dataset}")
+            dataset: Draws(rows, self.seed, f"train/{dataset}")
             for dataset, rows in self._rows.items()
         }
         self._drawn = 0
-        self._sequence = resampled(draws, self._domains, None, self._shares)
+        self._sequence = resampled(draws, self._domains, None)
 
     @property
     def problems(self) -> int:
@@ -198,14 +187,14 @@ class StratifiedSampler:
 
     def state_dict(self) -> dict[str, Json]:
         """What a checkpoint keeps; JSON."""
-        found: dict[str, Json] = {"seed": self.seed, "name": self.name}
+        found: dict[str, Json] = {"seed": self.seed, "name": "train"}
         return {**found, "drawn": self._drawn, "rows": self._fingerprint}
 
     def load_state_dict(self, state: Mapping[str, Json]) -> None:
         """Go on where ``state`` was taken.
 
         Raises:
-            DataError: it belongs to other rows, another seed or another split.
+            DataError: it belongs to other rows, another seed.
         """
         mine = self.state_dict()
         for key in ("seed", "name", "rows"):

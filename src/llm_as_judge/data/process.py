@@ -38,8 +38,8 @@ from llm_as_judge.data.unify import (
     silent,
     untried,
 )
-from llm_as_judge.errors import DataError, OutputError
-from llm_as_judge.files import file_sha256, read_json
+from llm_as_judge.errors import DataError
+from llm_as_judge.files import file_sha256, output_errors, read_json
 from llm_as_judge.processes import ProcessPool
 from llm_as_judge.types import DATASET_INFO, Domain, Json, to_json
 
@@ -112,37 +112,42 @@ def process(
     datasets += [(part, path.parent) for path in custom for part in custom_datasets(path)]
     _require_apart([dataset.name for dataset, _ in datasets])
     fresh = not data_dir.exists()
-    work = _work_folder(data_dir)
-    try:
-        plans = [
-            SetPlan(
-                dataset,
-                _files(dataset, root),
-                work,
+    with output_errors(data_dir):
+        work = _work_folder(data_dir)
+        try:
+            plans = [
+                SetPlan(
+                    dataset,
+                    _files(dataset, root),
+                    work,
+                    seed,
+                    val_fraction,
+                    limit_per_set,
+                    skip_bad,
+                    check_tests,
+                )
+                for dataset, root in datasets
+            ]
+            reports = list(_process_sets(plans, workers, progress))
+            check(reports)
+            size = mix_size or sum(report.train for report in reports)
+            mixes = _write_mixes(work, reports, seed, size, progress)
+            report = ProcessReport(
                 seed,
                 val_fraction,
-                limit_per_set,
-                skip_bad,
-                check_tests,
+                size,
+                dict(DOMAIN_SHARES),
+                tuple(reports),
+                mixes,
+                _file_list(work),
             )
-            for dataset, root in datasets
-        ]
-        reports = list(_process_sets(plans, workers, progress))
-        check(reports)
-        size = mix_size or sum(report.train for report in reports)
-        mixes = _write_mixes(work, reports, seed, size, progress)
-        report = ProcessReport(
-            seed, val_fraction, size, dict(DOMAIN_SHARES), tuple(reports), mixes, _file_list(work)
-        )
-        _write_indexes(work, report)
-        _publish(work, data_dir, _file_list(work))
-    except OSError as error:
-        raise OutputError(f"{data_dir}: cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-        if fresh:
-            with contextlib.suppress(OSError):  # it holds the files
-                data_dir.rmdir()
+            _write_indexes(work, report)
+            _publish(work, data_dir, _file_list(work))
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+            if fresh:
+                with contextlib.suppress(OSError):  # it holds the files
+                    data_dir.rmdir()
     return report
 
 
@@ -164,13 +169,10 @@ def _require_apart(names: Sequence[str]) -> None:
 
 
 def _work_folder(data_dir: Path) -> Path:
-    try:
-        data_dir.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=".process-", dir=data_dir))
-        for name in ("processed", "mixed", "test", "unsplit"):
-            (work / name).mkdir()
-    except OSError as error:
-        raise OutputError(f"{data_dir}: cannot be written: {error.strerror or error}") from error
+    data_dir.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=".process-", dir=data_dir))
+    for name in ("processed", "mixed", "test", "unsplit"):
+        (work / name).mkdir()
     return work
 
 

@@ -22,16 +22,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict
 
 from llm_as_judge.data.files import write_problems
 from llm_as_judge.data.mix import named_rng
-from llm_as_judge.types import Problem
+from llm_as_judge.types import Problem, Split
 
-Split = Literal["train", "val", "test"]
 SIZES: dict[str, dict[Split, int]] = {
     "arithmetic": {"train": 12, "val": 4, "test": 20},
     "puzzles": {"train": 12, "val": 4, "test": 20},

@@ -14,7 +14,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 
 from llm_as_judge.errors import BudgetError
 from llm_as_judge.llm.billing import Attempt, Role, current_scope
@@ -75,9 +75,6 @@ class Totals:
     cost: float = 0.0
     """In written tokens of the default executor: every token at its price; estimated ones included."""
     seconds: float = 0.0
-
-    def as_json(self) -> dict[str, Json]:
-        return {item.name: getattr(self, item.name) for item in fields(Totals)}
 
     @property
     def tokens(self) -> int:
@@ -252,10 +249,10 @@ class Ledger:
     def snapshot(self) -> dict[str, Json]:
         """Sums that a run keeps, so that it goes on under the same budget when it is resumed."""
         tables: dict[str, Json] = {
-            name: {key: sums.as_json() for key, sums in getattr(self, name).items()}
+            name: {key: asdict(sums) for key, sums in getattr(self, name).items()}
             for name in _KEPT_TABLES
         }
-        return {"total": self.total.as_json(), **tables, "failures": dict(self.failures)}
+        return {"total": asdict(self.total), **tables, "failures": dict(self.failures)}
 
     def restore(self, snapshot: Mapping[str, Mapping[str, object]]) -> None:
         """Go on from :meth:`snapshot`.

@@ -116,7 +116,7 @@ class ForkServer:
         pool.most = max(pool.most, pool.busy)
         while pool.idle:
             spare = pool.idle.popleft()
-            if not spare.gone:
+            if not spare.ended.done():
                 return spare
             spare.sock.close()
         try:
@@ -312,10 +312,6 @@ class _ForkedChild:
     @property
     def lost(self) -> bool:
         return self.ended.done() and self.ended.result() is None
-
-    @property
-    def gone(self) -> bool:
-        return self.ended.done()
 
     async def processor_s(self) -> float | None:
         return await self.server.look(self.number)

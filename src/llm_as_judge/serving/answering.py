@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from llm_as_judge.assembly import Workbench
 from llm_as_judge.errors import LlmAsJudgeError
-from llm_as_judge.llm.billing import Dollars
+from llm_as_judge.llm.billing import ChatLayer, Dollars
 from llm_as_judge.serving.requests import Ask, RequestError, RequestLimits
 from llm_as_judge.solving.writers import ProgramWriter, Written
 from llm_as_judge.types import (
@@ -51,7 +51,7 @@ class Spent:
         self.cost_usd = (self.cost_usd or 0.0) + (cost or 0.0) if known else None
 
 
-class MeteredChat:
+class MeteredChat(ChatLayer):
     """ChatModel for one request.
 
     A call is started while calls and tokens so far are below the limits, and its reply is cut to the
@@ -61,14 +61,10 @@ class MeteredChat:
     def __init__(
         self, model: ChatModel, limits: RequestLimits, spent: Spent, reply_tokens: int | None = None
     ) -> None:
-        self._model = model
+        super().__init__(model)
         self._limits = limits
         self._spent = spent
         self._reply_tokens = reply_tokens
-
-    @property
-    def name(self) -> str:
-        return self._model.name
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Raises ``LimitReachedError`` where nothing was sent, else as the model does."""

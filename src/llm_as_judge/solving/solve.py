@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llm_as_judge.assembly import Workbench
+from llm_as_judge.llm.billing import ChatLayer
 from llm_as_judge.solving.writers import ProgramWriter
 from llm_as_judge.types import ChatModel, ChatReply, ChatRequest, Execution, Problem
 
@@ -29,16 +30,12 @@ async def solve(
     return execution
 
 
-class ShownChat:
+class ShownChat(ChatLayer):
     """ChatModel that shows each call as it ends."""
 
     def __init__(self, model: ChatModel, show: Show) -> None:
-        self._model = model
+        super().__init__(model)
         self._show = show
-
-    @property
-    def name(self) -> str:
-        return self._model.name
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         reply = await self._model.chat(request)

@@ -315,7 +315,7 @@ class Run:
         return self.notice is not None and self.notice.asked
 
     def _write_bills(self) -> None:
-        rollouts = {name: sums.as_json() for name, sums in self._ledger.take_rollouts().items()}
+        rollouts = {name: asdict(sums) for name, sums in self._ledger.take_rollouts().items()}
         self._log.bills(self._ledger.snapshot(), rollouts, self.step)
 
     async def save(self) -> Path:

@@ -52,7 +52,7 @@ def test_an_evaluation_that_lost_a_row_counts_its_answers_once_and_its_tokens_ap
     assert code == 0, err
     first = out.splitlines()[0]
     assert "right on 5 problems" in first
-    assert "6 answers asked for: 5 graded, 1 failed (in no figure). 5 problems: the" in first
+    assert "6 answers asked for: 5 graded, 1 failed (in no figure). So few problems" in first
     assert "1 answer failed outside of programs" in err
     assert "not graded" not in out
     (row,) = [line for line in out.splitlines() if "tokens per problem" in line]

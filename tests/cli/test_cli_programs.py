@@ -29,7 +29,7 @@ FAULTY = CLEAN.replace("operator.Custom", "operator.Kustom")
 @pytest.mark.parametrize(
     ("content", "code", "said"),
     [
-        (CLEAN.encode(), 0, "p.py: clean; operators Custom; at most 1 executor calls"),
+        (CLEAN.encode(), 0, "p.py: clean; operators Custom; at most 1 executor call ("),
         (CLEAN.encode("utf-8-sig"), 0, "p.py: clean"),
         (b'r = await custom(input=problem, instruction="x")\nreturn r["response"]\n', 0, "clean"),
         (FAULTY.encode(), 3, "p.py:4: "),

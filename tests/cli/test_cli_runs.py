@@ -155,7 +155,9 @@ def test_report_sets_results_side_by_side_and_names_what_is_missing(verb: Verbs)
 
 def test_report_of_no_or_broken_results_is_2(verb: Verbs) -> None:
     assert "run: llm-as-judge evaluate --untrained" in verb.refused("report")
-    assert "Invalid JSON" in verb.refused("report", written("a.json", "{"))
+    assert "a.json: not JSON; wanted a results file" in verb.refused(
+        "report", written("a.json", "{")
+    )
     assert "no key 'datasets' (found: no keys)" in verb.refused("report", written("a.json", "{}"))
 
 

@@ -198,7 +198,7 @@ def test_a_set_that_is_not_known_or_not_there_is_one_clear_line(place: Path) -> 
     (place / "test" / "squad2_test.jsonl").unlink()
     with pytest.raises(
         DataError,
-        match=r"squad2_test\.jsonl: no such file; .* data process; for rows of your own: .* init ",
+        match=r"squad2_test\.jsonl: no such file; for rows of your own run: .* init .*; for the shipped sets: .* data process",
     ):
         evaluated_sets(settings(place))
     (place / "test" / "squad2_test.jsonl").mkdir()

@@ -173,7 +173,7 @@ def read_results_file(kind: type[R], path: Path) -> R:
         first = error.errors()[0]
         if first["type"] == "json_invalid":
             raise DataError(
-                f"{path}: not JSON; wanted a {what}, as evaluate writes into results/evaluation"
+                f"{path}: not JSON; wanted a {what} of results/evaluation: name one, or evaluate again"
             ) from None
         found = "" if first["type"] == "missing" else f", found {reprlib.repr(first['input'])}"
         raise DataError(

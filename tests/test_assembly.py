@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -172,7 +173,8 @@ def test_units_that_nothing_knows_are_counted(tmp_path: Path) -> None:
 
 # ----------------------------------------------------------------------------- tests of code rows
 GOOD = Problem("o/t/1", "o", "code", "?", entry_point="f", hidden_tests=("assert f(1) == 2",))
-BAD = Problem("o/t/2", "o", "code", "?", entry_point="f", hidden_tests=("assert True",))
+TESTS_NOTHING = replace(GOOD, id="o/t/2", hidden_tests=("assert True",))
+"""A row that any code passes: what the check has to name."""
 
 
 async def no_sandbox(*_: object, **__: object) -> Sandbox:
@@ -185,7 +187,7 @@ def test_rows_without_a_fault_are_tried_once(
 ) -> None:
     check = CodeTestCheck("auto", tmp_path)
     assert check([GOOD]) == [""]
-    assert "only raises" in check([GOOD, BAD])[1]
+    assert "only raises" in check([GOOD, TESTS_NOTHING])[1]
     monkeypatch.setattr(code_tests, "open_sandbox", no_sandbox)
     with caplog.at_level(logging.WARNING):
         assert check([GOOD]) == [""]
@@ -196,7 +198,7 @@ def test_without_a_sandbox_it_is_said_that_nothing_was_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(code_tests, "open_sandbox", no_sandbox)
-    assert CodeTestCheck("auto", tmp_path)([BAD]) == [""]
+    assert CodeTestCheck("auto", tmp_path)([TESTS_NOTHING]) == [""]
     assert "tests of 1 code rows are not tried: no sandbox here" in caplog.text
     assert not list(tmp_path.iterdir())
 

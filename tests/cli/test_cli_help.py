@@ -71,6 +71,23 @@ def test_a_key_that_an_option_sets_is_one_of_the_configuration() -> None:
     assert {one.key for verb in VERBS.values() for one in verb.options if one.key} <= known
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("train --steps three", "'--steps': found 'three', wanted a whole number"),
+        ("headroom x --draws 0", "'--draws': found '0', wanted a whole number from 1 on"),
+        ("monitor --every nan", "'--every': found 'nan', wanted a number from 0.1 on"),
+        ("judge calibrate --precision 2", "found '2', wanted a number from 0.5 to 0.999"),
+    ],
+)
+def test_a_number_that_an_option_cannot_be_is_named_beside_what_was_wanted(
+    words: str, said: str
+) -> None:
+    done = CliRunner().invoke(app, words.split(), env={"COLUMNS": "160"})
+    assert done.exit_code == 2
+    assert said in " ".join(done.stderr.split())
+
+
 def test_no_function_of_the_command_line_is_long() -> None:
     functions = [
         f"{file.name}: {one.name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -209,3 +210,13 @@ def test_a_run_keeps_the_log_probs_of_its_replies_and_the_version_that_graded_it
         record = RunRecord.of(PROGRAM.key, written, 7, whole=whole)
         assert (record.logprobs, record.grading_version, record.right) == ((sure,), 7, 1.0)
         assert read_record(json.loads(json.dumps(record.as_row()))) == record
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("right", 1e308), ("right", math.nan), ("cost", -1.0), ("cost", math.inf), ("calls", 10**30)],
+)
+def test_a_figure_that_no_run_can_have_is_named(name: str, value: float) -> None:
+    sound = RunRecord("p", "x", 0, 1.0, 9.0, 3, 1, "ok").as_row()
+    with pytest.raises(TypeError, match=rf"'{name}' is "):
+        read_record({**sound, name: value})

@@ -89,6 +89,16 @@ def test_a_row_without_a_step_is_named_by_file_and_line(tmp_path: Path, row: str
         (tmp_path / name).write_text(text)
 
 
+@pytest.mark.parametrize("value", ['"half"', "{}", "true", "null", "1" + "0" * 20])
+def test_a_figure_that_is_no_number_is_named_by_file_line_and_key(
+    tmp_path: Path, value: str
+) -> None:
+    RunLog(tmp_path).step(1, {"accuracy/all": 0.5})
+    (tmp_path / TIMINGS).write_text(f'{{"step": 1}}\n{{"step": 2, "time/step_s": {value}}}\n')
+    with pytest.raises(DataError, match=rf"{TIMINGS}:2: time/step_s: found .*, wanted a number"):
+        read_steps(tmp_path)
+
+
 def test_a_line_that_is_no_rollout_is_named_by_file_and_line(tmp_path: Path) -> None:
     RunLog(tmp_path).groups(3, [group(1.5)])
     with (tmp_path / ROLLOUTS).open("a") as file:

@@ -90,7 +90,8 @@ def test_a_domain_that_the_bank_does_not_know_is_named(tmp_path: Path) -> None:
 def test_a_bank_in_which_all_are_wrong_is_said_to_teach_nothing(tmp_path: Path) -> None:
     assert told(tmp_path, {"math": "00"}) == (
         "warm start: 0 of the bank's 2 training problems teach 0 programs (math none: no program was right "
-        "there): 0 updates"
+        "there): 0 updates. So GRPO begins with an untrained policy; training.warm_start_mode=form would "
+        "teach the form"
     )
 
 

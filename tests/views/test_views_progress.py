@@ -157,6 +157,16 @@ def test_a_line_says_the_part_its_count_and_the_time_left() -> None:
     ]
 
 
+def test_a_last_unit_that_takes_longer_than_those_before_is_not_said_to_end_at_once() -> None:
+    told = Told(["GRPO"])
+    told.view.part("GRPO", 4, "steps", begun=True)
+    told.did(10, 20, 30)
+    told.now = 35.0
+    assert told.view.line().endswith("3 of 4 steps, about 5 s left")
+    told.now = 60.0
+    assert told.view.line().endswith("3 of 4 steps")
+
+
 def test_a_part_that_has_no_number_stands_behind_the_one_that_has() -> None:
     told = Told(["weights", "GRPO"])
     told.view.part("GRPO")

@@ -6,6 +6,7 @@ A verb's module is imported when the verb is called: ``--help`` loads none of th
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, Signature
@@ -15,6 +16,7 @@ from typing import Annotated, Any
 import typer
 import yaml
 
+_NUMBERS: Mapping[str, str] = {"int": "<int>", "float": "<float>"}
 _KINDS: Mapping[str, type] = {"text": str, "int": int, "float": float, "bool": bool, "path": Path}
 
 
@@ -60,10 +62,26 @@ class Option:
             return False if self.type == "bool" else None
         return _KINDS[self.type](self.default)
 
+    def _number(self, given: Any) -> Any:
+        """typer's own refusals leave out what was found."""
+        wanted = {"int": "a whole number", "float": "a number"}[self.type]
+        least = -math.inf if self.least is None else self.least
+        most = math.inf if self.most is None else self.most
+        if math.isfinite(least):
+            wanted += f" from {least:g}" + (f" to {most:g}" if math.isfinite(most) else " on")
+        try:
+            number = _KINDS[self.type](given)
+        except ValueError:
+            number = math.nan
+        if not least <= number <= most:
+            raise typer.BadParameter(f"found {given!r}, wanted {wanted}")
+        return number
+
     def parameter(self) -> Parameter:
         """As typer reads it."""
         shown: dict[str, Any] = {"help": self.help, "metavar": self.metavar}
-        shown |= {"min": self.least, "max": self.most}
+        if self.type in ("int", "float"):
+            shown |= {"parser": self._number, "metavar": self.metavar or _NUMBERS[self.type]}
         info = typer.Argument(**shown) if self.argument else typer.Option(*self.words, **shown)
         return Parameter(
             self.name,

@@ -121,6 +121,8 @@ FIGURES: Mapping[str, tuple[type, ...]] = {
     "calls": (int,),
     "status": (str,),
 }
+_MOST: Mapping[str, float] = {"right": 1, "cost": 1e12, "tokens": 1e12, "calls": 1e9, "draw": 1e9}
+"""No run has more; none has less than 0."""
 _OPTIONAL: Mapping[str, tuple[type, ...]] = {
     "answer": (str,),
     "grading_version": (int,),
@@ -143,6 +145,9 @@ def read_record(row: Mapping[str, Any]) -> RunRecord:
     for name, kinds in {**FIGURES, **optional}.items():
         if name not in row or not isinstance(row[name], kinds):
             raise TypeError(f"{name!r} is {repr(row[name]) if name in row else 'missing'}")
+    for name, most in _MOST.items():
+        if not 0 <= (row[name] or 0) <= most:
+            raise TypeError(f"{name!r} is {str(row[name])[:40]}")
     known = {name: row[name] for name in (*FIGURES, *optional)}
     kept = {name: from_json(kind, row[name]) for name, kind in _WHOLE.items() if name in row}
     return RunRecord(**known, **kept)

@@ -18,7 +18,7 @@ import yaml
 from llm_as_judge.errors import DataError
 from llm_as_judge.jsonl import MAX_LINE_BYTES, Broken, JsonLines, is_whole
 from llm_as_judge.renamed import with_new_names
-from llm_as_judge.runs.runlog import METRICS, ROLLOUTS, TIMINGS
+from llm_as_judge.runs.runlog import METRICS, ROLLOUTS, TIMINGS, is_number
 
 RUN_FILES = (METRICS, ROLLOUTS, "config.yaml", "run.json")
 
@@ -93,11 +93,7 @@ def require_run(folder: Path) -> None:
 
 def numbers(row: Mapping[str, Any]) -> dict[str, float]:
     """The numeric entries of ``row``."""
-    return {
-        str(key): float(value)
-        for key, value in row.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and _fits(value)
-    }
+    return {str(key): float(value) for key, value in row.items() if is_number(value)}
 
 
 def _texts(told: object) -> tuple[str, ...]:
@@ -107,13 +103,9 @@ def _texts(told: object) -> tuple[str, ...]:
 
 def finite(value: object) -> float | None:
     """``value`` as a float if it is a finite number, else None."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and _fits(value):
-        return float(value) if math.isfinite(value) else None
-    return None
-
-
-def _fits(value: float) -> bool:
-    return not isinstance(value, int) or is_whole(value)
+    if not isinstance(value, int | float) or not is_number(value):
+        return None
+    return float(value) if math.isfinite(value) else None
 
 
 def _mapping(path: Path) -> dict[str, Any]:

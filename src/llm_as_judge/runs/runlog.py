@@ -25,7 +25,7 @@ import yaml
 
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import output_errors, read_json, write_text
-from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.jsonl import JsonLines, is_whole
 from llm_as_judge.renamed import with_new_names
 from llm_as_judge.runs.sinks import Sink
 from llm_as_judge.types import Group, Rollout, from_json, to_json
@@ -184,8 +184,19 @@ def read_steps(folder: Path) -> list[dict[str, Any]]:
 
 
 def _read_metrics(path: Path, *, missing_ok: bool = False) -> Iterator[dict[str, Any]]:
-    """Rows of metrics.jsonl or timings.jsonl, under the names of now."""
-    return map(with_new_names, JsonLines(path).rows("step", missing_ok=missing_ok))
+    """Rows of metrics.jsonl or timings.jsonl, under the names of now; all but the warnings are numbers."""
+    rows = JsonLines(path).rows("step", missing_ok=missing_ok)
+    for number, row in enumerate(map(with_new_names, rows), start=1):
+        for key, value in row.items():
+            if key != "warnings" and not is_number(value):
+                found = json.dumps(value)[:40]
+                raise DataError(f"{path}:{number}: {key}: found {found}, wanted a number")
+        yield row
+
+
+def is_number(value: object) -> bool:
+    """Whether a figure can be made of it: no truth value, no whole number beyond what is counted with."""
+    return isinstance(value, float) or (isinstance(value, int) and is_whole(value))
 
 
 def read_rollouts(folder: Path) -> Iterator[tuple[int, str, Rollout]]:

@@ -167,11 +167,14 @@ class WarmStartPlan:
             for d, ids in here.items()
             if d in self.problems.domains and not taught & ids
         ]
-        return (
+        said = (
             f"warm start: {len(taught)} of the bank's {len(self.cells)} training problems teach "
             f"{programs} program{'s' * (programs != 1)} ({', '.join(told)}): {updates} "
             f"update{'s' * (updates != 1)}"
         )
+        if taught:
+            return said
+        return f"{said}. So GRPO begins with an untrained policy; {KEY}_mode=form would teach the form"
 
     def _why_none(self, problems: Collection[str]) -> str:
         if not problems:

@@ -254,7 +254,8 @@ class Progress:
         if self._found:
             said += f" ({self._found:,} from before)"
         left = self._rate.left_s(total - self._done, self._seconds())
-        return said if left is None or total == self._done else f"{said}, {about(left)} left"
+        # 0: the last unit takes longer than those before, and nothing tells how much
+        return f"{said}, {about(left)} left" if left and total > self._done else said
 
     def _show(self) -> None:
         self._bar.update(self._task, completed=self._done, total=self._total or None, visible=True)

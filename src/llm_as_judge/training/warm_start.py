@@ -174,7 +174,9 @@ class WarmStartPlan:
         )
         if taught:
             return said
-        return f"{said}. So GRPO begins with an untrained policy; {KEY}_mode=form would teach the form"
+        return (
+            f"{said}. So GRPO begins with an untrained policy; {KEY}_mode=form would teach the form"
+        )
 
     def _why_none(self, problems: Collection[str]) -> str:
         if not problems:

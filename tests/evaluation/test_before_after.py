@@ -215,6 +215,9 @@ def test_before_and_after_of_a_run_are_found_beside_it(
     (folder / "broken_results.json").write_text("{")
     assert evaluations_of(run) == {"before": before, "after": after}
     assert pair_verdict(evaluations_of(run)).startswith("Training helped: 9 of 36 right before, 22")
+    (place / "ck" / "earlier_1").mkdir()  # another run has begun since
+    (place / "ck" / "step_4").replace(place / "ck" / "earlier_1" / "step_4")
+    assert evaluations_of(run) == {"before": before, "after": after}
 
 
 def test_a_folder_that_holds_no_run_is_one_line(tmp_path: Path) -> None:

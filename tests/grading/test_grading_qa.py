@@ -211,6 +211,16 @@ async def test_the_labeled_rows_of_the_page_on_judges_are_left_open_to_a_judge(
         assert (await rules.grade(answer.problem, answer.candidate)).correct is None, row
 
 
+async def test_a_sentence_of_the_last_questions_words_is_right(rules: Judge) -> None:
+    asked = "Visitors wear yellow. What color is a contractor's badge?"
+    for answer, right in (("A contractor's badge is blue.", True), ("Visitors wear blue.", None)):
+        verdict = await rules.grade(qa("blue", dataset="open", question=asked), answer)
+        assert (verdict.correct, verdict.rule) == (
+            right,
+            f"qa.{'restated' if right else 'sentence'}",
+        )
+
+
 FLOCK = "Which noun do people normally say of a flock of finches or larks?"
 
 

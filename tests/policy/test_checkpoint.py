@@ -21,7 +21,9 @@ from llm_as_judge.policy.checkpoint import (
     latest_checkpoint,
     load_state,
     newest_first,
+    require_whole,
     save_checkpoint,
+    set_aside,
 )
 from llm_as_judge.policy.model import Policy
 from tiny_models import tiny_policy
@@ -76,7 +78,7 @@ def test_latest_names_the_newest_and_only_keep_remain(tmp_path: Path, policy: Po
     assert latest_checkpoint(tmp_path) == tmp_path / "step_11"
 
 
-def test_a_new_run_beside_an_older_longer_one_keeps_its_own_checkpoint(
+def test_what_is_written_last_is_kept_though_its_step_is_lower(
     tmp_path: Path, policy: Policy
 ) -> None:
     for step in (50, 100):
@@ -84,6 +86,28 @@ def test_a_new_run_beside_an_older_longer_one_keeps_its_own_checkpoint(
     fresh = save(tmp_path, 10, policy, keep=2)
     assert fresh.is_dir()
     assert latest_checkpoint(tmp_path) == fresh
+
+
+def test_the_checkpoints_of_earlier_runs_are_set_aside_whole(
+    tmp_path: Path, policy: Policy
+) -> None:
+    assert set_aside(tmp_path / "none") is None
+    assert set_aside(tmp_path) is None
+    save(tmp_path, 1, policy)
+    weights = save(tmp_path, 3, policy) / "adapter_model.safetensors"
+    wanted = weights.read_bytes()
+    (tmp_path / ".earlier").mkdir()  # killed while it moved the first
+    (tmp_path / "step_1").replace(tmp_path / ".earlier" / "step_1")
+    assert set_aside(tmp_path) == tmp_path / "earlier_1"
+    assert names(tmp_path) == ["earlier_1"]
+    assert latest_checkpoint(tmp_path) is None
+    save(tmp_path, 3, policy)
+    assert set_aside(tmp_path) == tmp_path / "earlier_2"
+    assert names(tmp_path / "earlier_1") == [LATEST, "step_1", "step_3"]
+    kept = latest_checkpoint(tmp_path / "earlier_1")
+    assert kept is not None
+    require_whole(kept)
+    assert (kept / "adapter_model.safetensors").read_bytes() == wanted
 
 
 def test_the_same_step_again_replaces_it(tmp_path: Path, policy: Policy) -> None:

@@ -29,6 +29,7 @@ from llm_as_judge.data.files import write_problems
 from llm_as_judge.errors import AuditError, ConfigError, DataError, ModelError, TrainingError
 from llm_as_judge.reward import PRICES
 from llm_as_judge.runs.runlog import read_rollouts, read_steps
+from llm_as_judge.training.view import SilentView
 from llm_as_judge.types import Problem
 from metric_names import meaning_of
 from own_config import only_models
@@ -225,6 +226,23 @@ async def test_a_forced_judge_is_written_into_the_run_and_every_later_checkpoint
     assert noted(forced) == [(1, "missing", True)]
     resumed = await run("none", 2, resume=True)
     assert noted(resumed) == [(1, "missing", True), (2, "passed", False)]
+
+
+@pytest.mark.slow
+async def test_a_second_run_leaves_the_checkpoints_of_the_first_and_says_where(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warned: list[str] = []
+    monkeypatch.setattr(SilentView, "warning", lambda view, text: warned.append(text))
+    both = config(place, "twice", save_every=1, problems_per_step=1)
+    first = await train(both, 1)
+    wanted = (first.checkpoint / "adapter_model.safetensors").read_bytes()
+    first.run_dir.rename(first.run_dir.with_name("first_run"))
+    second = await train(both, 1)
+    aside = second.checkpoint.parent / "earlier_1"
+    assert sum(f"an earlier run are in {aside} now" in line for line in warned) == 1
+    assert (aside / "step_1" / "adapter_model.safetensors").read_bytes() == wanted
+    assert sorted(path.name for path in aside.iterdir()) == ["latest", "step_0", "step_1"]
 
 
 @pytest.mark.slow

@@ -261,15 +261,19 @@ def _read(folder: Path) -> Iterator[tuple[Path, Results]]:
 
 def _step_of(results: Results, run_dir: Path) -> int:
     """Of the checkpoint, if it is the run's; else 0."""
-    checkpoint = _placed(Path(results.checkpoint), run_dir) if results.checkpoint else None
-    if checkpoint is None:
+    checkpoint = Path(results.checkpoint or "")
+    root = _placed(checkpoint.parent, run_dir) if results.checkpoint else None
+    if root is None:
         return 0
-    try:
-        state = read_json(checkpoint / "state.json")
-        own = Path(state["run_dir"]).name == run_dir.resolve().name
-        return int(state["step"]) if own else 0
-    except (OSError, ValueError, KeyError, TypeError):  # an exported adapter, of no known run
-        return 0
+    aside = root.glob(f"earlier_*/{checkpoint.name}")  # since a later run began
+    for folder in (root / checkpoint.name, *aside):
+        try:
+            state = read_json(folder / "state.json")
+            if Path(state["run_dir"]).name == run_dir.resolve().name:
+                return int(state["step"])
+        except (OSError, ValueError, KeyError, TypeError):  # an exported adapter, of no known run
+            continue
+    return 0
 
 
 def _placed(path: Path, run_dir: Path) -> Path | None:

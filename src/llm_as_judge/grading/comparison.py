@@ -140,7 +140,7 @@ def _is_coarser_than(candidate: Quantity, gold: Quantity) -> bool:
 
 
 # ------------------------------------------------------------------------------------ the question
-def _ask(question: str) -> str:
+def asking_sentence(question: str) -> str:
     """The sentence that asks: the last with a question mark, else the last one."""
     sentences = [s for s in re.split(r"(?<=[.?!])\s+", question.strip()) if s]
     asking = [s for s in sentences if s.endswith("?")]
@@ -149,7 +149,7 @@ def _ask(question: str) -> str:
 
 def asked_units(question: str) -> tuple[Unit, ...]:
     """Readings of the unit that a question asks for: "how many minutes", "in km/h?"; none where it asks for none."""
-    ask = _ask(question)
+    ask = asking_sentence(question)
     for found in (match for pattern in _ASKED_UNIT for match in pattern.finditer(ask)):
         words = found[1].split()
         words = " ".join(words[words[0].casefold() == "in" :])  # "how much in dollars?"
@@ -200,7 +200,7 @@ def _compare_percent(gold: Quantity, candidate: Quantity, asked: Asked) -> Decis
     if rounded and is_written_as(candidate.value * 100, gold.value, gold.step or Fraction(0)):
         return True, "number.rounded", "the gold is this fraction in per cent, rounded"
     if same and not (
-        _ASKS_PERCENT.search(_ask(asked.question)) or asked.spec.unit in {"%", "percent"}
+        _ASKS_PERCENT.search(asking_sentence(asked.question)) or asked.spec.unit in {"%", "percent"}
     ):
         return False, "number.percent_mismatch", "one is a percentage, the other is not"
     return None

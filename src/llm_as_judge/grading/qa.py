@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 
 from llm_as_judge.grading.abstention import is_abstention
-from llm_as_judge.grading.comparison import Asked
+from llm_as_judge.grading.comparison import Asked, asking_sentence
 from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.objects import is_object
 from llm_as_judge.grading.single_values import Comparison
 from llm_as_judge.grading.squad import hotpot_f1, normalize_answer, squad_f1
-from llm_as_judge.grading.text import contains_words, is_short, normal_text
+from llm_as_judge.grading.text import contains_words, is_short, normal_text, restates
 from llm_as_judge.grading.values import FEET_AND_INCHES, compare_values, contains_value
 from llm_as_judge.types import AnswerKind, Problem, Verdict
 
@@ -122,6 +122,9 @@ def _unequal(problem: Problem, text: str, score: float) -> Verdict:
     """What no rule decides, by what a judge would have to read."""
     if not any(map(is_short, problem.answers)):
         return _verdict(None, "qa.long_text", "the gold is a long text", score, "long_text")
+    asking = asking_sentence(problem.question)
+    if any(restates(text, gold, asking) for gold in problem.answers):
+        return _verdict(True, "qa.restated", "the question's words and a gold", 1.0, "short_text")
     asked = Asked(problem.question, problem.domain, problem.spec)
     if any(
         contains_words(text, gold) or contains_value(gold, text, asked) for gold in problem.answers

@@ -11,6 +11,7 @@
             config.yaml             the resolved configuration
             experience/             the experience buffer, where the run has one
             manifest.json           SHA-256 of each of these files; number among those written
+        earlier_1/                  checkpoints of the run before
 
 A checkpoint is written under a temporary name and renamed, so a kill at any moment leaves the
 one before it in place. One process writes to a root at a time (``files.py``). A file that
@@ -108,6 +109,28 @@ def save_checkpoint(
     return target
 
 
+def set_aside(root: Path) -> Path | None:
+    """Move the checkpoints of an earlier run out of the way of a new one.
+
+    Returns:
+        ``root/earlier_N``, which holds them now; None where there are none.
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    there, moving = [*root.glob("step_*"), *root.glob(LATEST)], root / ".earlier"
+    if not there and not moving.exists():
+        return None
+    numbers = (one.name.removeprefix("earlier_") for one in root.glob("earlier_*"))
+    last = max((int(number) for number in numbers if number.isdecimal()), default=0)
+    target = root / f"earlier_{last + 1}"
+    with output_errors(root):
+        moving.mkdir(exist_ok=True)  # a process that was killed here has left it
+        for one in there:
+            one.replace(moving / one.name)
+        moving.replace(target)
+    return target
+
+
 @contextlib.contextmanager
 def _weights_errors() -> Iterator[None]:
     """What safetensors says of a full disk is no ``OSError``; its text ends with the number of one."""
@@ -189,8 +212,8 @@ def checkpoints(root: Path) -> list[Path]:
 
 
 def newest_first(root: Path) -> list[Path]:
-    """Complete checkpoints under ``root``, the one written last first: a new run may begin again
-    below the steps of an older one."""
+    """Complete checkpoints under ``root``, the one written last first: a run that went on from an older one
+    writes lower steps again."""
 
     def written(checkpoint: Path) -> tuple[int, int]:
         return _order(checkpoint), (checkpoint / STATE).stat().st_mtime_ns

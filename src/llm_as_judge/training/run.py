@@ -20,7 +20,7 @@ from llm_as_judge.data.mix import StratifiedSampler
 from llm_as_judge.errors import BudgetError, DataError
 from llm_as_judge.grading.version import GRADING_VERSION, older_verdicts
 from llm_as_judge.llm.estimate import measured_means
-from llm_as_judge.policy.checkpoint import PROMPT, SavedState, save_checkpoint
+from llm_as_judge.policy.checkpoint import PROMPT, SavedState, save_checkpoint, set_aside
 from llm_as_judge.rollout import Batch
 from llm_as_judge.runs.judges import grading_version_of
 from llm_as_judge.runs.pending import Kept, PendingRollouts, Place
@@ -160,7 +160,13 @@ class Run:
         self._context.judge.log_calls(self._log.folder / "judge_calls.jsonl")
         for line in self._estimate():
             self._view.stage(line)
-        return saved.folder if saved else await self.save()
+        if saved is not None:
+            return saved.folder
+        if earlier := set_aside(self._root):
+            self._view.warning(
+                f"the checkpoints of an earlier run are in {earlier} now; name one by --policy"
+            )
+        return await self.save()
 
     def _write_facts(self) -> None:
         taught = {} if self._warm_start is None else {"warm_start": self._warm_start.facts()}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from documented import ROOT, commands
 from llm_as_judge.assembly import PromptRecord, under_trained_prompt
 from llm_as_judge.config import load_config
 from llm_as_judge.config.grading import RewardConfig
@@ -20,13 +22,10 @@ from llm_as_judge.renamed import with_new_keys
 from llm_as_judge.runs.judges import judges_of, unaudited_warning
 from typed_place import ended
 
-ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples" / "adaptive"
 ADAPTER = FOLDER / "adapter"
 RECORDING = FOLDER / "recording" / "low"
 MOST_BYTES = 10_000_000
-SETS = "data.sets=[gsm8k,math,squad2,hotpotqa,mbpp]"
-"""Those that the built-in sample has rows of."""
 
 
 def test_it_is_whole_small_and_can_be_evaluated() -> None:
@@ -68,10 +67,6 @@ def test_nothing_of_the_machine_that_made_it_is_told() -> None:
             assert "/home" not in path.read_text()
 
 
-def command(*arguments: object) -> None:
-    ended([str(argument) for argument in arguments])
-
-
 def figures(path: Path) -> Any:
     """Of a results file, without the seconds of the machine."""
     data = json.loads(path.read_text())
@@ -82,16 +77,21 @@ def figures(path: Path) -> Any:
 
 
 @pytest.mark.slow
-def test_its_table_is_reproduced_from_the_recording_without_any_model(tmp_path: Path) -> None:
-    sample = resources.files("llm_as_judge.data") / "sample"
-    place = ("--data-dir", tmp_path / "data", "--set", SETS)
-    command("data", "download", "--source", sample, *place)
-    command("data", "process", *place)
-    command(
-        *("evaluate", "--config", FOLDER / "run.yaml", "--checkpoint", ADAPTER),
-        *("--limit", 4, "--name", "again", "--replay", RECORDING, *place),
-        *("--budget", RECORDING.name, "--set", f"output.results={tmp_path / 'results'}"),
-    )
-    found = figures(tmp_path / "results" / "evaluation" / "again_results.json")
+def test_the_pages_commands_reproduce_its_table_from_the_recording_without_any_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("examples", "src"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    typed = [shlex.split(one.text) for one in commands(FOLDER / "README.md")]
+    verbs = [words[1:] for words in typed if words[0] == "llm-as-judge" and len(words) > 1]
+    last = next(n for n, words in enumerate(verbs) if words[0] == "report")
+    for words in verbs[: last + 1]:
+        capsys.readouterr()
+        ended(words)
+    rows = re.findall(r"│ *([^│]+?) *│ *([^│]+?) *│ *([^│]+?) *│", capsys.readouterr().out)
+    assert len(rows) > 10
+    assert not [row for row in rows if row[1] != row[2]]
+    found = figures(Path("results/evaluation/again_results.json"))
     assert found == figures(RECORDING / "sample_results.json")
     assert found["overall"]["strictly_valid"] == 1.0

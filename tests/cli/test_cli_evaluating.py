@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import typer
 from called_verbs import OPTIONS, ROWS, Verbs, written
 
+from documented import ROOT
 from llm_as_judge.cli.evaluating import (
     _complain_of_cut_replies,
     _complain_of_failures,
@@ -86,6 +88,15 @@ def test_a_dry_run_warns_of_the_budget_and_refuses_a_model_that_is_not_there(
     said = verb.refused(*dry, "--set", "judge.model=nope")
     assert "judge.model: no 'nope'" in said
     assert "estimate" not in said
+
+
+def test_a_dry_run_names_the_checkpoint_that_it_would_take(verb: Verbs) -> None:
+    step = Path("checkpoints/qwen25-coder-0.5b/grpo_mixed/step_3")
+    shutil.copytree(ROOT / "examples" / "adaptive" / "adapter", step)
+    for named in ((), ("--checkpoint", str(step))):
+        _, _, err = verb("evaluate", *OPTIONS, *named, "--dry-run")
+        assert f"checkpoint     {step}" in err.splitlines()
+    assert "checkpoint  " not in verb.done(*DIRECT, "--dry-run")[1]
 
 
 def test_a_refused_regrade_leaves_everything_and_names_no_option_it_has_not(
@@ -376,10 +387,10 @@ def test_other_splits_are_said_to_be_such_and_one_without_rows_says_what_to_do(
 def test_a_bill_says_how_much_of_it_is_estimated() -> None:
     ledger = Ledger()
     ledger.book(Attempt(Usage(7, 1), 0.5, 0.1))
-    assert sums(ledger) == "requests 1, 8 tokens, cost 3 written tokens, $0.5000"
+    assert sums(ledger) == "requests 1, 8 tokens, cost 3 written tokens, $0.50"
     ledger.book(Attempt(None, 0.25, 0.1, "timeout", bound=Usage(40, 10)))
     assert sums(ledger) == (
-        "requests 2, 1 failed (timeout: 1), 58 tokens, cost 23 written tokens, $0.7500 "
-        "(at most: 50 tokens and $0.2500 of these are estimated; of 1 requests the endpoint told no usage, and each "
+        "requests 2, 1 failed (timeout: 1), 58 tokens, cost 23 written tokens, $0.75 "
+        "(at most: 50 tokens and $0.25 of these are estimated; of 1 requests the endpoint told no usage, and each "
         "counts at its greatest, here but not in the figures of a problem)"
     )

@@ -148,7 +148,7 @@ def test_a_dry_run_says_calls_tokens_and_dollars_before_any_model_is_there(
     estimate, calls, _, cost, warning = lines[begin : begin + 5]
     assert estimate.startswith("estimate: 10 steps, 120 programs (")
     assert calls.startswith("  calls   about 240 of the executor, at most ")
-    assert re.search(r", [\d.]+ dollars \(written tokens at most [\d.]+\)$", cost)
+    assert re.search(r", \$[\d.]+ \(written tokens at most \$[\d.]+\)$", cost)
     assert re.search(r"^policy    Qwen--Qwen3-4B: cannot be had from here \(", out, re.MULTILINE)
     assert re.search(r"^  correctness x 0.65 +\+10.00 +-5.00 +-5.00$", out, re.MULTILINE)
     assert warning.startswith("budget.calls = 1 will probably not suffice")
@@ -193,7 +193,7 @@ def test_the_page_of_answers_says_what_the_dry_run_says(verb: Verbs) -> None:
     text = FILE.read_text().replace("# usd_per", "usd_per")
     FILE.write_text(text.replace(": 0.10 ", ": 0.15 ").replace(": 0.50 ", ": 0.60 "))
     _, out, _ = verb("train", "--steps", "300", "--dry-run")
-    found = re.search(r"([\d,]+) read, about ([\d,]+) written;(?s:.*), ([\d.]+) dollars", out)
+    found = re.search(r"([\d,]+) read, about ([\d,]+) written;(?s:.*), \$([\d.]+) ", out)
     assert found is not None, out
     prompt, completion = (int(found[n].replace(",", "")) / 1e6 for n in (1, 2))
     said = " ".join(page.split())
@@ -210,7 +210,7 @@ def test_init_names_what_gives_before_and_after_and_says_nothing_of_texts_or_pro
     mine: str,
 ) -> None:
     assert "answers  mine: 12 number" in mine
-    assert not [word for word in ("short texts", "a judge reads", "\u2501") if word in mine]
+    assert not [word for word in ("short texts", "no judge is on", "\u2501") if word in mine]
     told = [line.split("llm-as-judge ")[1] for line in mine.splitlines() if "  next " in line]
     after = told.index("train --steps 60 --set training.warm_start=results/headroom/bank")
     assert told.index("headroom mine.jsonl") < after, "which fills the bank"
@@ -304,6 +304,12 @@ def test_none_and_another_form_are_refused_with_an_example_and_no_password_repea
     assert "secret" not in line
 
 
+def test_without_an_executor_a_missing_file_is_told_first(verb: Verbs) -> None:
+    assert "none.jsonl: no such file; write one row a line" in verb.refused("init", "none.jsonl")
+    assert "--executor: wanted the model" in verb.refused("init", "some-org/rows")
+    assert "--executor: wanted the model" in verb.refused("init", rows())
+
+
 # ------------------------------------------------------------------------------------ what it checks
 @pytest.mark.usefixtures("mine")
 def test_init_runs_again_over_its_own_file_with_another_executor(verb: Verbs) -> None:
@@ -380,8 +386,13 @@ def test_init_says_and_writes_what_the_answers_are_read_as(verb: Verbs) -> None:
     )
     assert "answers  mine_math: 11 money, 1 number" in said
     assert "answers  mine_qa: 8 short_text, 4 long_text" in said
-    assert "short texts: rules know no synonyms" in said
-    assert "long texts: rules do not read them" in said
+    assert (
+        "short texts: the answer alone is right; a sentence with the answer in it stays open"
+        in said
+    )
+    assert "long texts: the same text is right; any other text stays open" in said
+    assert "no judge is on (judge.kind: rules)" in said
+    assert "the shipped judge reads them with judge: {kind: scoring, model: none} in" in said
     assert '"mine_math": {}  # read as 11 money, 1 number\n' in FILE.read_text("utf-8")
     assert set(load_config().data.answers) == {"mine_math", "mine_qa"}
     began(verb)  # over its own file

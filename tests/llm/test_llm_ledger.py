@@ -204,7 +204,7 @@ async def test_a_call_that_could_pass_the_budget_is_not_made() -> None:
     ledger = Ledger(budget=Budget(usd=1.0))
     async with ledger.within_budget(Usage(0, 900_000), Price(0.0, 1.0)):
         ledger.record_attempt("executor", Attempt(Usage(0, 900_000), 0.9, 1.0))
-    with pytest.raises(BudgetError, match=r"0\.9 of 1 dollars used, next call may need 0\.2"):
+    with pytest.raises(BudgetError, match=r"\$0\.90 of \$1\.00 used, next call may need \$0\.20"):
         async with ledger.within_budget(Usage(0, 200_000), Price(0.0, 1.0)):
             pass
 

@@ -14,7 +14,7 @@ from llm_as_judge.data.files import ProblemFile, write_problems
 from llm_as_judge.errors import DataError
 from llm_as_judge.runs.record import RunRecord
 from llm_as_judge.runs.table import Bank, BankProgram
-from llm_as_judge.training.warm_start import WarmStartPlan, foretold
+from llm_as_judge.training.warm_start import WarmStartPlan, WarmStartState, foretold
 from llm_as_judge.types import Domain, Problem
 from llm_as_judge.workflow.program import parse_program
 
@@ -117,3 +117,23 @@ def test_programs_that_the_policy_is_not_shown_are_refused_without_a_tokenizer(
         DataError, match=r"no program that was right .* can be written in form body"
     ):
         told(tmp_path, {"math": "1"}, sampling=sampling)
+
+
+@pytest.mark.parametrize(
+    ("losses", "said"),
+    [
+        ((), "0 updates"),
+        ((1.5,), "1 update, mean loss 1.50 nats a token"),
+        ((1.17, 0.5, 0.5, 2.04), "4 updates, mean loss 1.05 nats a token"),
+        ((3.0, 2.0, *[1.0] * 16, 0.5, 0.25), "20 updates, loss 2.50, then 0.38 nats a token"),
+    ],
+)
+def test_losses_of_few_updates_are_one_mean(losses: tuple[float, ...], said: str) -> None:
+    assert WarmStartState("bank", "0", losses=losses).words == f"warm start: {said}"
+
+
+def test_the_figures_of_losses_are_those_of_the_ends_and_of_all() -> None:
+    found = WarmStartState("bank", "0", losses=(1.0, 2.0, 6.0)).metrics()
+    ends = [found[f"warm_start/loss_{of}"] for of in ("first", "last", "mean")]
+    assert ends == [1.0, 6.0, 3.0]
+    assert "warm_start/loss_mean" not in WarmStartState("bank", "0").metrics()

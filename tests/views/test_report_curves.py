@@ -70,6 +70,20 @@ def test_the_mean_reward_has_an_interval_from_two_on() -> None:
     assert (points[1].y, points[1].low) == pytest.approx((2.0, 0.04))
 
 
+def test_the_mean_reward_is_over_programs_as_its_parts_are_and_its_interval_over_problems() -> None:
+    found = StepSums()
+    for name, totals in (("a", (4.0, 4.0, 4.0)), ("b", (0.0,))):
+        for total in totals:
+            parts = {"right": {"score": total, "weight": 1.0}}
+            reward = {"total": total, "parts": parts}
+            count_rollout(found, {"problem_id": name, "reward": reward}, "math")
+    (point,) = curves.reward_mean(curves.pool({1: found})).points
+    (part,) = curves.reward_parts(curves.pool({1: found}))
+    assert (point.y, point.n) == (part.points[0].y, 2) == (3.0, 2)
+    # from the mean: (12 - 3 * 3)^2 + (0 - 3)^2 = 18, times 2 / 1: 6, over 4 programs
+    assert point.low == pytest.approx(3.0 - 1.96 * 1.5)
+
+
 def test_shares_of_operators_sum_to_one_and_the_rare_are_one() -> None:
     many = {f"Op{i}": 10 - i for i in range(12) if i < 10} | {"Rare": 1}
     mix = curves.operator_mix(curves.pool({1: sums(0, 0, **many)}))

@@ -71,6 +71,23 @@ def test_the_first_screen_fits_80_columns_and_24_lines_with_all_warnings(tmp_pat
             assert part in told
 
 
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        ({"kind": "llm", "model": "none"}, "judge.kind: scoring, judge.model: none"),
+        ({"kind": "scoring", "model": "none"}, "ask for the answer alone"),
+        ({"kind": "llm", "model": "some"}, "ask for the answer alone"),
+    ],
+)
+def test_open_answers_are_for_the_shipped_judge_where_there_is_none(
+    judge: dict[str, str], said: str
+) -> None:
+    run = RunDir(Path("x"), [{"step": 1.0, "rollout/not_graded": 0.19}], {"judge": judge})
+    (alarm,) = warnings(run, 1e9)
+    assert alarm.found == "19% of rollouts were not graded"
+    assert said in alarm.advice
+
+
 def test_a_domain_shows_its_own_rollouts_alone(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
     log.groups(
@@ -110,7 +127,7 @@ def test_the_bill_is_shown_and_an_unknown_price_is_not_zero(tmp_path: Path) -> N
     log.step(1, {"a": 1.0})
     total = {"calls": 12, "prompt_tokens": 900, "completion_tokens": 334, "priced_usd": 0.5}
     log.bills({"total": total}, {}, 1)
-    assert "12 calls · 1,234 tokens · $0.5" in seen(read_run(tmp_path))
+    assert "12 calls · 1,234 tokens · $0.50" in seen(read_run(tmp_path))
     log.bills({"total": {**total, "unpriced_tokens": 3}}, {}, 1)
     assert "price unknown" in seen(read_run(tmp_path))
     log.bills({"total": {**total, "priced_usd": 0.0}}, {}, 1)
@@ -196,7 +213,7 @@ def test_the_bill_is_set_against_the_budget_with_its_estimates_and_its_end_is_to
     log.bills({"total": {**said, **guessed}}, {}, 1)
     text = seen(read_run(tmp_path))
     assert "12 calls · 1,500 tokens · $0.75 · 500 tokens of these estimated" in text
-    assert "$0.75 of $2 (38%) · 1,500 of 2,000 tokens (75%)" in text
+    assert "$0.75 of $2.00 (38%) · 1,500 of 2,000 tokens (75%)" in text
     assert "95 of 100 requests (95%)" in " ".join(text.split())
     assert "95% of budget.calls is used -> at its end the run stops" in text
     assert "budget.usd" not in text

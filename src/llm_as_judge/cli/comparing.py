@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_as_judge.accuracy import Accuracy
+from llm_as_judge.dollars import in_dollars
 from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation import compare as comparing
 from llm_as_judge.evaluation.before_after import few_words, sentence, sentences, too_few
@@ -144,7 +145,9 @@ def _accuracy_rows(
     rows.append(["policy tokens", *(f"{c.policy_tokens:.0f}" for c in systems)])
     rows.append(["calls", *(f"{c.calls:.2f}" for c in systems)])
     rows.append(["seconds", *(f"{c.seconds:.1f}" for c in systems)])
-    rows.append(["US dollars", *(number_cell(c.cost_usd, "{:.5f}") for c in systems)])
+    rows.append(
+        ["US dollars", *("-" if c.cost_usd is None else in_dollars(c.cost_usd) for c in systems)]
+    )
     return head, rows
 
 

@@ -17,6 +17,7 @@ from llm_as_judge.cli.dry_run import NOT_CHECKED, policy_lines, require_policy
 from llm_as_judge.cli.solving import latest_policy
 from llm_as_judge.cli.stopping import stoppable
 from llm_as_judge.config import Config
+from llm_as_judge.dollars import in_dollars
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.evaluation.baselines import find_system
 from llm_as_judge.evaluation.evaluate import open_evaluation, run_evaluation
@@ -176,10 +177,10 @@ def sums(ledger: Ledger) -> str:
     total = ledger.total
     kinds = in_words(ledger.failures)
     failed = f", {total.failed_attempts} failed ({kinds})" if kinds else ""
-    cost = "price unknown" if total.cost_usd is None else f"${total.cost_usd:.4f}"
+    cost = "price unknown" if total.cost_usd is None else in_dollars(total.cost_usd)
     estimated = ""
     if total.estimated_tokens:
-        priced = "" if total.cost_usd is None else f" and ${total.estimated_usd:.4f}"
+        priced = "" if total.cost_usd is None else f" and {in_dollars(total.estimated_usd)}"
         estimated = (
             f" (at most: {total.estimated_tokens} tokens{priced} of these are estimated; of "
             f"{total.unmetered_attempts} requests the endpoint told no usage, and each counts at its greatest, "
@@ -227,6 +228,8 @@ def _announce(record: EvaluationRecord) -> None:
     for line in idle_graders(problems):
         warn(line)
     plan, split = record.plan, record.config.evaluation.split
+    if plan.checkpoint:
+        note(f"{'checkpoint':14} {plan.checkpoint}")
     for planned in plan.sets:
         seen = planned.seen_in_training
         overlap = f", {seen} of them also in the training mix" if seen else ""

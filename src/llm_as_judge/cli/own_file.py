@@ -74,9 +74,10 @@ def own_file_text(task: OwnTask) -> str:
     lines.append(f"  max_tokens: {most}  # of one reply; a longer one is cut off")
     lines += [
         "judge:",
-        "  kind: rules  # rules alone: another short text than the answer is wrong, a long one stays open",
-        "  # kind: scoring with model: none: the shipped judge reads both (docs/judge.md)",
-        "  # kind: llm with model: openai:MODEL@URL: a model reads both",
+        "  kind: rules  # no judge: a sentence with a short answer in it stays open, another short text is wrong,",
+        "  # another long text stays open",
+        "  # kind: scoring with model: none: the shipped judge reads all three (docs/judge.md)",
+        "  # kind: llm with model: openai:MODEL@URL: a model reads all three",
     ]
     if task.endpoint is not None:
         lines += _endpoint_lines(task.executor, task.endpoint)

@@ -16,8 +16,8 @@ from llm_as_judge.cli.data import say_remarks
 from llm_as_judge.cli.own_file import OwnTask, own_file_text, unedited_task
 from llm_as_judge.config import ADDRESS_FORM, OWN_FILE, RULES_ALONE, Config, load_endpoints
 from llm_as_judge.config.providers import provider_of
-from llm_as_judge.data.catalog import custom_datasets
-from llm_as_judge.data.hub import DatasetsHub, own_rows
+from llm_as_judge.data.catalog import custom_datasets, require_rows
+from llm_as_judge.data.hub import DatasetsHub, is_of_hub, own_rows
 from llm_as_judge.data.process import ProcessReport, process, sets_there
 from llm_as_judge.data.unify import SetReport
 from llm_as_judge.errors import ConfigError, DataError, ModelError
@@ -33,6 +33,8 @@ ENOUGH_TEST_ROWS = 30
 
 
 def init(asked: Asked, *, rows: Path, skip_bad: bool) -> None:
+    if not is_of_hub(rows):
+        require_rows(rows)
     if asked.flags["executor.model"] is None:
         raise ConfigError(
             f"--executor: wanted the model that answers the programs' calls, as {ADDRESS_FORM}, or "
@@ -207,12 +209,17 @@ def _print_answer_kinds(kinds: Sequence[SetKinds]) -> None:
     long = sum(one.kinds["long_text"] for one in kinds)
     if texts:
         say(
-            "  short texts: rules know no synonyms; another text than the answer is wrong (exact_match)"
+            "  short texts: the answer alone is right; a sentence with the answer in it stays open; any other text "
+            "is wrong (exact_match)"
         )
     if long:
-        say("  long texts: rules do not read them; any other text stays open, and is counted")
+        say("  long texts: the same text is right; any other text stays open")
     if texts or long:
-        say("  a judge reads them: judge.kind in llm-as-judge.yaml (docs/judge.md#which-judge)")
+        say("  no judge is on (judge.kind: rules); what stays open counts as not right")
+        say(
+            f"  the shipped judge reads them with judge: {{kind: scoring, model: none}} in {OWN_FILE} "
+            "(docs/judge.md#which-judge)"
+        )
     for one in kinds:
         for unit, count in one.units.items():
             note(

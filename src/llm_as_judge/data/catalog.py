@@ -247,11 +247,11 @@ def dataset(
     return register
 
 
-def custom_datasets(path: Path) -> list[Dataset]:
-    """One's own file (JSONL or a table) as a data set named like the file, or one for each type in it.
+def require_rows(path: Path) -> None:
+    """Refuses what is no file with something in it.
 
     Raises:
-        DataError: no such file, or the name of a known set.
+        DataError: it says what a row looks like.
     """
     if not path.is_file() or not path.stat().st_size:
         found = "a folder; name a file, and" if path.is_dir() else "no such file;"
@@ -259,6 +259,15 @@ def custom_datasets(path: Path) -> list[Dataset]:
             f"{path}: {'empty;' if path.is_file() else found} write one row a line into it: "
             '{"problem": ..., "answer": ..., "type": "math"} (docs/DATA.md)'
         )
+
+
+def custom_datasets(path: Path) -> list[Dataset]:
+    """One's own file (JSONL or a table) as a data set named like the file, or one for each type in it.
+
+    Raises:
+        DataError: no such file, or the name of a known set.
+    """
+    require_rows(path)
     name = path.name.split(".")[0]
     if name in CATALOG:
         raise DataError(f"{path}: {name!r} is the name of a known data set; rename the file")

@@ -56,7 +56,13 @@ class DatasetsHub:
         return str(reply.json()["sha"])
 
 
-_HUB_ID = re.compile(r"[\w-][\w.-]*/(?P<name>[\w-][\w.-]*)")
+_HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+
+
+def is_of_hub(given: Path) -> bool:
+    """Whether this names a data set of the hub, ``OWNER/NAME``, and no file."""
+    named = given.suffix != ".jsonl" and _HUB_ID.fullmatch(given.as_posix()) is not None
+    return named and not given.exists()
 
 
 def own_rows(given: Path, hub: DatasetsHub) -> Path:
@@ -66,10 +72,9 @@ def own_rows(given: Path, hub: DatasetsHub) -> Path:
     Raises:
         DataError: the hub cannot be reached, or has no such set.
     """
-    hub_id = _HUB_ID.fullmatch(given.as_posix())
-    if given.exists() or given.suffix == ".jsonl" or hub_id is None:
+    if not is_of_hub(given):
         return given
-    path = Path(f"{hub_id['name']}.jsonl")
+    path = Path(f"{given.name}.jsonl")
     if path.exists():
         return path
     record = HubRecord(repo=given.as_posix(), configs=("default",), splits=("train",))

@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 from statistics import fmean
 
+from llm_as_judge.dollars import in_dollars
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.compare import Comparison, compare
 from llm_as_judge.evaluation.layout import read_full, read_results
@@ -186,7 +187,7 @@ def _cost(first: SystemResults, second: SystemResults, names: tuple[str, str]) -
     if costs[0] is None or costs[1] is None:
         return ""
     dollars = [one.cost_usd for one in (first, second)]
-    paid = [f" (${usd:.2g})" if usd else "" for usd in dollars]
+    paid = [f" ({in_dollars(usd, 2)})" if usd else "" for usd in dollars]
     return (
         f"A problem costs {costs[0]:,.0f} written tokens{paid[0]} {_when(names[0])}, "
         f"{costs[1]:,.0f}{paid[1]} {_when(names[1])}."

@@ -56,7 +56,7 @@ from llm_as_judge.runs.record import RunRecord
 from llm_as_judge.runs.rundir import read_run
 from llm_as_judge.runs.table import Bank, BankProgram
 from llm_as_judge.training.run import GRPO, WARM_START
-from llm_as_judge.training.warm_start import KEY
+from llm_as_judge.training.warm_start import KEY, losses_in_words
 from llm_as_judge.types import Domain, Problem
 from llm_as_judge.views.progress import Progress
 from llm_as_judge.views.report import write_report
@@ -277,10 +277,9 @@ def _warm_started(settings: Config, run_dir: Path, view: Progress, work: Work) -
         trainer = GRPOTrainer(config=settings, run_dir=run_dir, resume=found is not None, view=view)
         work(trainer.train(0))
     told = read_run(run_dir).facts["warm_start"]
-    losses = [told.get(f"warm_start/loss_{when}", 0.0) for when in ("first", "last")]
     view.say(
         f"warm start: {told['warm_start/programs']:.0f} programs imitated alike on "
-        f"{told['warm_start/problems']:.0f} rows, loss {losses[0]:.2f}, then {losses[1]:.2f} nats a token"
+        f"{told['warm_start/problems']:.0f} rows{losses_in_words(told)}"
     )
     return root / START
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from llm_as_judge.dollars import in_dollars
 from llm_as_judge.llm.ledger import Budget, Price, Totals, prompt_price
 from llm_as_judge.types import Execution, Usage
 
@@ -18,6 +19,8 @@ ASSUMED_CALLS = 2.0
 ASSUMED_INSTRUCTION_TOKENS = 150
 """What an operator's prompt adds to the problem's text."""
 BYTES_PER_TOKEN = 4
+_FIGURES = 2
+"""Of a sum below a dollar: it is an estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +121,8 @@ class Estimate:
         dollars = "price unknown"
         if self.price is not None and self.cost_usd is not None:
             most = self.price.of(Usage(0, self.most_completion_tokens))
-            dollars = f"{_sum(self.cost_usd)} dollars"
-            dollars += f" (written tokens at most {_sum(most)})" if most else ""
+            dollars = in_dollars(self.cost_usd, _FIGURES)
+            dollars += f" (written tokens at most {in_dollars(most, _FIGURES)})" if most else ""
         return (
             f"estimate: {steps}{_counted(self.rollouts, 'program')} ({basis})",
             f"  calls   {calls}",
@@ -198,8 +201,3 @@ def means_of_executions(executions: Sequence[Execution]) -> Means | None:
         sum(run.cost for execution in executions for run in execution.runs) / count,
         None if None in dollars else sum(d for d in dollars if d is not None) / count,
     )
-
-
-def _sum(usd: float) -> str:
-    """A sum of dollars; less than one keeps two figures, since 0.00 would say that it is free."""
-    return f"{usd:.2g}" if 0 < usd < 1 else f"{usd:,.2f}"

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, fields
 
+from llm_as_judge.dollars import in_dollars
 from llm_as_judge.errors import BudgetError
 from llm_as_judge.llm.billing import Attempt, Role, current_scope
 from llm_as_judge.types import PROMPT_PRICE, ChatRequest, Json, Usage, from_json
@@ -233,9 +234,9 @@ class Ledger:
             ("cost", self.budget.cost, self.total.cost),
         ):
             if limit is not None and spent + held.get(unit, 0) + want[unit] > limit + 1e-9:
-                part = self._estimated(unit)
-                used = f"{spent:.6g} of {limit:.6g} {unit} used{part}"
-                return f"{used}, next call may need {want[unit]:.6g}"
+                used, whole, need = (_amount(n, unit) for n in (spent, limit, want[unit]))
+                kind = "" if unit == "dollars" else f" {unit}"
+                return f"{used} of {whole}{kind} used{self._estimated(unit)}, next call may need {need}"
         return ""
 
     def _estimated(self, unit: str) -> str:
@@ -243,7 +244,7 @@ class Ledger:
         total = self.total
         part = {"dollars": total.estimated_usd, "tokens": total.estimated_tokens}.get(unit, 0)
         said = f"{total.unmetered_attempts} requests said no usage"
-        return f" ({part:.6g} of these estimated: {said})" if part else ""
+        return f" ({_amount(part, unit)} of these estimated: {said})" if part else ""
 
     # -------------------------------------------------------------------------------- persistence
     def snapshot(self) -> dict[str, Json]:
@@ -275,6 +276,10 @@ class Ledger:
 
 
 _KEPT_TABLES = ("by_role", "by_operator", "by_attempt")
+
+
+def _amount(count: float, unit: str) -> str:
+    return in_dollars(count) if unit == "dollars" else f"{count:.6g}"
 
 
 def worst_case_tokens(request: ChatRequest) -> Usage:

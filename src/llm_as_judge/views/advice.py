@@ -37,7 +37,19 @@ class Alarm:
         return f"{self.found} -> {self.advice}" if self.advice else self.found
 
 
-_RULES: Sequence[tuple[str, Callable[[float], bool], str, str]] = (
+def _for_open_answers(run: RunDir) -> str:
+    """The shipped judge comes first, in a run that has no judge."""
+    judge = run.config.get("judge")
+    told = judge if isinstance(judge, dict) else {}
+    if told.get("kind") in ("llm", "rules") and told.get("model") == "none":
+        return (
+            "turn on the shipped judge (judge.kind: scoring, judge.model: none), or leave sets out that rules "
+            "cannot grade"
+        )
+    return "see `verdict` in rollouts.jsonl; ask for the answer alone, or leave sets out that stay open"
+
+
+_RULES: Sequence[tuple[str, Callable[[float], bool], str, str | Callable[[RunDir], str]]] = (
     (
         "rollout/failed",
         lambda v: v > 0.02,
@@ -48,7 +60,7 @@ _RULES: Sequence[tuple[str, Callable[[float], bool], str, str]] = (
         "rollout/not_graded",
         lambda v: v > 0.05,
         "{:.0%} of rollouts were not graded",
-        "set judge.model, or leave sets out that rules cannot grade",
+        _for_open_answers,
     ),
     (
         "rollout/strictly_valid",
@@ -72,7 +84,9 @@ def warnings(run: RunDir, now: float) -> list[Alarm]:
     found = [*_not_finite(last), *_quiet(run, now), *_nearly_spent(run)]
     for key, is_raised, words, advice in _RULES:
         if (value := mean(last, key)) is not None and is_raised(value):
-            found.append(Alarm(words.format(value), advice))
+            found.append(
+                Alarm(words.format(value), advice if isinstance(advice, str) else advice(run))
+            )
     found += [Alarm(text) for text in run.warnings]
     if run.broken_lines:
         found.append(

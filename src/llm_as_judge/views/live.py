@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
 
 from llm_as_judge.data.selection import MIXED
+from llm_as_judge.dollars import in_dollars
 from llm_as_judge.runs.results import Results
 from llm_as_judge.views.report.results import accuracy_text, results_view
 
@@ -39,7 +40,7 @@ def cells(row: Mapping[str, Any]) -> list[str]:
     return [form.format(row[key]) if key in row else "-" for _, key, form in STEP_COLUMNS]
 
 
-LINE: Sequence[tuple[str, str]] = (
+LINE: Sequence[tuple[str, str | Callable[[float], str]]] = (
     ("time/step_s", "{:.0f} s"),
     ("accuracy/all", "right {:.0%}"),
     ("rollout/not_graded", "open {:.0%}"),
@@ -47,7 +48,7 @@ LINE: Sequence[tuple[str, str]] = (
     ("reward/mean", "reward {:+.2f}"),
     ("judge/decided", "trained judge decided {:.0%}"),
     ("ledger/cost", "cost {:,.0f} written tokens"),
-    ("ledger/cost_usd", "${:,.4g}"),
+    ("ledger/cost_usd", in_dollars),
 )
 """Key of metrics.jsonl or timings.jsonl, how the line of a step says it; what a step has none of is left
 out."""
@@ -56,7 +57,7 @@ out."""
 def step_line(step: int, steps: int, metrics: Mapping[str, float]) -> str:
     """``step 3 of 20: 41 s, right 50%, valid 97%, reward +1.20, cost 1,234 written tokens``"""
     said = [
-        form.format(metrics[key])
+        (form.format if isinstance(form, str) else form)(metrics[key])
         if metrics[key] or key != "ledger/cost"
         else "no new replies to pay"
         for key, form in LINE

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from llm_as_judge.accuracy import accuracy
+from llm_as_judge.dollars import in_dollars
 from llm_as_judge.jsonl import Broken, JsonLines, is_whole
 from llm_as_judge.quoting import quoted
 from llm_as_judge.runs.rundir import RunDir, finite
@@ -221,19 +222,18 @@ def _bill(run: RunDir) -> str:
     calls = finite(total.get("calls")) or 0.0
     unpriced = finite(total.get("unpriced_tokens")) or 0.0
     dollars = dollars_counted(total)
-    cost = " · price unknown" if unpriced else f" · ${dollars:,.4g}" if dollars else ""
+    cost = " · price unknown" if unpriced else f" · {in_dollars(dollars)}" if dollars else ""
     guessed = finite(total.get("estimated_tokens")) or 0.0
     part = f" · {guessed:,.0f} tokens of these estimated" if guessed else ""
     return f"{calls:,.0f} calls · {tokens_counted(total):,.0f} tokens{cost}{part}"
 
 
 def _budget(run: RunDir) -> str:
-    forms = {"usd": "${:,.4g}", "tokens": "{:,.0f}", "calls": "{:,.0f}"}
     units = {"usd": "", "tokens": " tokens", "calls": " requests"}
     parts = []
     for key, (used, most) in spent(run).items():
-        form = forms[key]
-        parts.append(f"{form.format(used)} of {form.format(most)}{units[key]} ({used / most:.0%})")
+        of, whole = (in_dollars(n) if key == "usd" else f"{n:,.0f}" for n in (used, most))
+        parts.append(f"{of} of {whole}{units[key]} ({used / most:.0%})")
     return " · ".join(parts)
 
 

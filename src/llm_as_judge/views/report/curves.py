@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 
 from llm_as_judge.accuracy import Right
 from llm_as_judge.accuracy import accuracy as of_problems
@@ -108,16 +108,21 @@ def program_shares(bins: Sequence[Bin]) -> list[Series]:
 
 
 def reward_mean(bins: Sequence[Bin]) -> Series:
-    """Mean total reward, each problem weighing the same; interval of the normal approximation over
-    problems, for two or more."""
+    """Mean total reward, each graded program weighing the same, as in ``reward/mean`` and in the parts; interval
+    of the normal approximation over problems, for two or more: programs of one problem go together."""
     points = []
     for item in bins:
-        rewards = [fmean(p.rewards) for p in item.sums.problems.values() if p.rewards]
-        if len(rewards) > 1:
-            mean, half = fmean(rewards), _Z * stdev(rewards) / math.sqrt(len(rewards))
-            points.append(Point(item.x, mean, mean - half, mean + half, len(rewards)))
-        elif rewards:
-            points.append(Point(item.x, rewards[0], n=1))
+        problems = [p.rewards for p in item.sums.problems.values() if p.rewards]
+        if not problems:
+            continue
+        programs, count = sum(map(len, problems)), len(problems)
+        mean = sum(map(sum, problems)) / programs
+        if count == 1:
+            points.append(Point(item.x, mean, n=1))
+            continue
+        apart = sum((sum(rewards) - len(rewards) * mean) ** 2 for rewards in problems)
+        half = _Z * math.sqrt(apart * count / (count - 1)) / programs
+        points.append(Point(item.x, mean, mean - half, mean + half, count))
     return Series("total reward", tuple(points))
 
 

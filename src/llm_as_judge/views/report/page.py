@@ -109,7 +109,7 @@ def _charts(run: RunDir, found: Gathered) -> Sequence[charts.Chart]:
     made = [
         share_chart("accuracy", "Accuracy", band, [curves.accuracy(bins)]),
         charts.line_chart(
-            "reward", "Reward", f"{per}Band: 95 % interval of the mean over problems; {most}.",
+            "reward", "Reward", f"{per}Mean of the graded programs (reward/mean); {most}. Band: its 95 % interval over problems.",
             [curves.reward_mean(bins)],
         ),
         *(

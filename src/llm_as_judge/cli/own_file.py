@@ -74,7 +74,7 @@ def own_file_text(task: OwnTask) -> str:
     lines.append(f"  max_tokens: {most}  # of one reply; a longer one is cut off")
     lines += [
         "judge:",
-        "  kind: rules  # no judge: a sentence with a short answer in it stays open, another short text is wrong,",
+        "  kind: rules  # no judge: a short answer among other words stays open, another short text is wrong,",
         "  # another long text stays open",
         "  # kind: scoring with model: none: the shipped judge reads all three (docs/judge.md)",
         "  # kind: llm with model: openai:MODEL@URL: a model reads all three",

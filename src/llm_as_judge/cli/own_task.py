@@ -209,8 +209,8 @@ def _print_answer_kinds(kinds: Sequence[SetKinds]) -> None:
     long = sum(one.kinds["long_text"] for one in kinds)
     if texts:
         say(
-            "  short texts: the answer alone is right; a sentence with the answer in it stays open; any other text "
-            "is wrong (exact_match)"
+            "  short texts: the answer is right, alone or in the question's words; in others it stays open; any "
+            "other text is wrong (exact_match)"
         )
     if long:
         say("  long texts: the same text is right; any other text stays open")

@@ -96,7 +96,7 @@ class Kept:
 
     def __init__(self, path: Path) -> None:
         self._file = JsonLines(path)
-        self.known = {r["key"]: r["log_odds"] for r in self._file.rows("key", missing_ok=True)}
+        self.known = {r["key"]: r["log_odds"] for r in self._file.rows(missing_ok=True)}
 
     def add(self, cases: Sequence[Case], folder: Path) -> None:
         """Scores of these that are missing, a few at a time, each kept before the next ones."""
@@ -128,6 +128,11 @@ def asked_text(case: Case) -> str:
     """What the rules hand on of a reply."""
     one = case.problem.domain == "math"
     return declared_answer(clean(case.candidate), one_sentence=one).text
+
+
+def is_asked(by_rules: Verdict) -> bool:
+    """Whether a judge reads what the rules alone end so."""
+    return by_rules.correct is None or by_rules.rule == "exact_match"
 
 
 def word_match(case: Case) -> bool:
@@ -167,11 +172,12 @@ async def main() -> None:
     options = arguments()
     cases = [case for path in options.rows for case in read_labeled(path)]
     kept = Kept(options.scores)
-    if options.score:
-        kept.add(cases, options.judge)
     rules = Judge()
     try:
         by_rules = await graded(cases, rules)
+        asking = [case for case in cases if is_asked(by_rules[case_key(case)])]
+        if options.score:
+            kept.add(asking, options.judge)
         systems: dict[str, Verdicts] = {"rules": {k: v.correct for k, v in by_rules.items()}}
         for path in options.verdicts:
             lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
@@ -182,8 +188,8 @@ async def main() -> None:
         systems["word match"] = {case_key(case): word_match(case) for case in cases}
         if options.judge:
             judge = Judge(last=ScoringJudge(options.judge, kept, "kept scores"))
-            scored = [c for c in cases if score_key(c.problem, asked_text(c)) in kept.known]
-            found = await graded(scored, judge)
+            unknown = [c for c in asking if score_key(c.problem, asked_text(c)) not in kept.known]
+            found = await graded([c for c in cases if c not in unknown], judge)
             systems["rules, then judge"] = {key: one.correct for key, one in found.items()}
             await judge.aclose()
         shown(cases, systems, options.by)

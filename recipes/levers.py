@@ -6,7 +6,7 @@
         --set data.train_file=fresh.jsonl
     python recipes/levers.py table results/bank results/fresh --stop results/stop.json
 
-Levers: the learned stop, fewer passages, mending, a vote behind fewer passages, and all that a domain has together.
+Levers: the learned stop, fewer passages, a vote behind fewer passages, and all that a domain has together.
 References: single calls, votes of 3 to 5, `until_agree` and `until_passed`. Which of these, or which mixture of two,
 costs what a lever costs is chosen on the first bank; all figures are of the second. Cost is in written tokens; an open
 answer is not right. Intervals (95 %) are bootstraps over problems; p is adjusted for all levers (Holm).
@@ -69,15 +69,6 @@ def levers(domain: Domain, stop: StopTable) -> dict[str, str]:
         found["retrieve, vote of 3"] = f"{_FOUND}{lines}{vote}"
         if "stop" in found:
             found[TOGETHER] = _FOUND + _worth([_short(way) for way in ways])
-    elif domain == "code":
-        for most in (2, 3, 4):
-            asked = f"problem=problem, entry_point=entry_point, most={most}"
-            found[f"mend, {most}"] = (
-                f'code = await until_mended({asked})\nreturn code["solution"]\n'
-            )
-        if "stop" in found:
-            asked = "problem=problem, entry_point=entry_point, most=2"
-            found[TOGETHER] = _worth([f"until_mended({asked})"])
     elif "stop" in found:
         found[TOGETHER] = found["stop"]
     return found

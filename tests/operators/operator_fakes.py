@@ -53,7 +53,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "Revise": {"problem": "p", "solution": "s", "feedback": "f"},
     "Retrieve": {"problem": "p", "keep": 4},
     "UntilAgree": {"ways": ["1", "2", "1"], "agree": 2, "most": 3},
-    "UntilMended": {"problem": "p", "entry_point": "add", "most": 3},
     "UntilPassed": {"problem": "p", "entry_point": "add", "most": 3},
     "UntilWorth": {"ways": ["1", "2", "1"], "most": 3},
     "Vote": {"solutions": ["1", "2", "3"]},

@@ -40,7 +40,6 @@ TABLE = {
 OF_THE_HOST = {
     "Retrieve": (["problem", "keep"], ["problem"], 0),
     "UntilAgree": (["ways", "agree", "most"], ["answer", "share", "agreed"], 0),
-    "UntilMended": (["problem", "entry_point", "most"], ["solution", "passed"], 3),
     "UntilPassed": (["problem", "entry_point", "most"], ["solution", "passed"], 3),
     "UntilWorth": (["ways", "most"], ["answer", "share", "draws"], 0),
     "Vote": (["solutions"], ["answer", "share"], 0),
@@ -252,7 +251,7 @@ async def test_draws_count_equal_prompts_of_one_execution(
 
 async def test_operators_that_judge_mend_or_shorten_keep_to_the_steady_temperature() -> None:
     drafting = {name for name, entry in registry().items() if entry.operator.drafts}
-    writes_code = {"CustomCodeGenerate", "Programmer", "UntilMended", "UntilPassed"}
+    writes_code = {"CustomCodeGenerate", "Programmer", "UntilPassed"}
     assert drafting == {"Custom", "AnswerGenerate", *writes_code}
     for operator, values in ARGUMENTS.items():
         sandbox = FakeSandbox(

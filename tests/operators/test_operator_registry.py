@@ -153,7 +153,6 @@ HINTS_OF_GPT_OSS = {
     "ScEnsemble": {"gpt_oss_bare_letter"},
     "Test": {"gpt_oss_no_tools"},
     "UntilAgree": set(),
-    "UntilMended": set(),  # it gets those of UntilPassed
     "UntilPassed": {"gpt_oss_no_tools"},
     "UntilWorth": set(),
     "Vote": set(),

@@ -43,7 +43,7 @@ def test_all_levers_are_there_and_a_folder_is_written_once(tmp_path: Path) -> No
     assert {"stop", "retrieve", "retrieve_vote_of_3", "together", "cot_vote_4"} <= {
         path.stem for path in (out / "qa").iterdir()
     }
-    assert {"mend_2", "mend_4", "until_passed_3"} <= {p.stem for p in (out / "code").iterdir()}
+    assert {"stop", "together", "until_passed_3"} <= {p.stem for p in (out / "code").iterdir()}
     with pytest.raises(OutputError, match="there already; name another folder"):
         write_programs(out, STOP)
 

@@ -32,7 +32,7 @@ class ExecutorConfig(Section):
         ge=0,
         description="Temperature of operators that draft. Default: the endpoint's, else 0.\n"
         "Operators that draft: custom, answer_generate, custom_code_generate, programmer, "
-        "until_mended, until_passed.\n"
+        "until_passed.\n"
         "Other operators take the endpoint's, else 0, and never a higher one than those that draft.",
     )
     seed: int | None = Field(

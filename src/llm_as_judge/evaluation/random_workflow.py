@@ -52,10 +52,7 @@ _ENSEMBLES: Mapping[Domain, tuple[tuple[str, str], ...]] = {
     "code": (_VOTE, _SC_ENSEMBLE, _MD_ENSEMBLE),
 }
 _UNTIL_AGREE = ("until_agree(ways=[{ways}], agree=2, most={most})", "answer")
-_UNTIL_TESTED = tuple(
-    (f"{name}(problem=problem, entry_point=entry_point, most={{most}})", "solution")
-    for name in ("until_passed", "until_mended")
-)
+_UNTIL_PASSED = ("until_passed(problem=problem, entry_point=entry_point, most={most})", "solution")
 _MOSTDRAFTS = 3
 _MOST_DRAWS = (2, 3, 5)
 _TRIES = 1000
@@ -127,7 +124,7 @@ def _with_executors(body: str, chance: random.Random, executors: Sequence[str | 
 
 def _draft(domain: Domain, chance: random.Random) -> tuple[str, str]:
     """A call that solves the problem, and the key of its result."""
-    until = chance.choice(_UNTIL_TESTED) if domain == "code" else _UNTIL_AGREE
+    until = _UNTIL_PASSED if domain == "code" else _UNTIL_AGREE
     call, key = chance.choice((*DRAFTS[domain], until))
     ways = [_plain_draft(domain, chance) for _ in range(chance.randint(1, 2))]
     filled = call.format(

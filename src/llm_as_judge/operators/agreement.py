@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from llm_as_judge.operators.base import CallContext, More, Operator, ReplyError, Result, Way, tries
 from llm_as_judge.operators.replies import function_names, python_code
 from llm_as_judge.operators.stopping import StopState, winner
 from llm_as_judge.operators.syntax import UnparsableError, parse_python
-from llm_as_judge.types import Json, TestReport
+from llm_as_judge.types import Json
 
 Classes = Mapping[str, Sequence[str]]
 """The first of each class of equal solutions -> all of the class, in order of appearance."""
@@ -176,14 +175,6 @@ class UntilWorth(_Drawing):
         return {"answer": leader, "share": share, "draws": len(ways)}
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """Code that fails visible tests."""
-
-    code: str
-    report: TestReport
-
-
 class UntilPassed(Operator):
     """Code, written anew until it passes the visible tests."""
 
@@ -202,11 +193,12 @@ class UntilPassed(Operator):
         return tries(1, numbers["most"])
 
     async def run(self, problem: str, entry_point: str, most: int = WRITES) -> Result:
-        best: Failed | None = None
+        best: tuple[int, str] | None = None  # how many tests it fails, and the code
         error = ""
-        for turn in range(most):
+        values = {"problem": problem, "entry_point": entry_point}
+        for _ in range(most):
             try:
-                code = python_code(await self._reply(turn, problem, entry_point, best))
+                code = python_code((await self.context.ask("write", values)).text)
                 if not code:
                     raise ReplyError("no code in the reply")  # noqa: TRY301 (one try of several)
             except ReplyError as caught:
@@ -218,24 +210,9 @@ class UntilPassed(Operator):
             report = await self.context.execution.tested(code)
             if report.passed:
                 return {"solution": code, "passed": True}
-            if best is None or _failures(report) < _failures(best.report):
-                best = Failed(code, report)
+            failed = len(report.failed) or report.total
+            if best is None or failed < best[0]:
+                best = failed, code
         if best is None:
             raise ReplyError(f"after {most} tries: {error}")
-        return {"solution": best.code, "passed": False}
-
-    async def _reply(self, turn: int, problem: str, entry_point: str, best: Failed | None) -> str:
-        """The executor's text of one try.
-
-        Args:
-            turn: from 0 on.
-            best: the code so far that fails the fewest tests.
-        Raises:
-            ReplyError: see :meth:`CallContext.ask`.
-        """
-        values = {"problem": problem, "entry_point": entry_point}
-        return (await self.context.ask("write", values)).text
-
-
-def _failures(report: TestReport) -> int:
-    return len(report.failed) or report.total
+        return {"solution": best[1], "passed": False}

@@ -318,8 +318,6 @@ class Operator(ABC):
     """Whether its result is one of the executor's; False: a part of what it was given."""
     wants_stop_table: ClassVar[bool] = False
     """Whether it can be called only where there is a stop table: see :attr:`OperatorSettings.stop`."""
-    hinted_as: ClassVar[str] = ""
-    """Operator whose hints it gets, where that is another one."""
     prompt_names: ClassVar[tuple[str, ...]] = ()
     prompt_values: ClassVar[tuple[str, ...]] = ()
     """Placeholders of the prompts besides the arguments."""

@@ -79,7 +79,7 @@ class OperatorEntry:
 
     @property
     def prompts(self) -> OperatorPrompts:
-        return OperatorPrompts(self.operator.hinted_as or self.name, self.description.prompts)
+        return OperatorPrompts(self.name, self.description.prompts)
 
 
 Registry = Mapping[str, OperatorEntry]

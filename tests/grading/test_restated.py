@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_as_judge.grading.text import restates
+from llm_as_judge.grading.restated import restates
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,33 @@ def test_the_questions_words_in_their_order_restate_it(question: str, text: str,
         ("What color is a badge?", "A badge is blue, blue", "blue"),
         ("What color is a badge?", "blue", "blue"),
         ("Who can approve?", "Ben could approve", "Ben"),
+        ("Who failed to climb Everest?", "Ben climbed Everest.", "Ben"),
+        ("Who shot the man who shot Ben?", "Ann shot Ben.", "Ann"),
+        ("What color is the roof of the house?", "The house is red.", "red"),
+        ("By whom was Ben killed?", "Ann was killed.", "Ann"),
+        ("How much longer is the Nile?", "The Nile is 200 km.", "200 km"),
+        ("Who has a dog?", "Ann is a dog.", "Ann"),
+        ("Who might have killed Ben?", "Ann killed Ben.", "Ann"),
+        ("Who has been fired?", "Ann has fired.", "Ann"),
+        ("Who chairs the board?", "Rossi chaired the board.", "Rossi"),
+        ("Who will be king?", "Otto was king.", "Otto"),
+        ("Who did Ben guide?", "Ann was Ben's guide.", "Ann"),
+        ("Whose coach is Ben?", "Ada coaches Ben.", "Ada"),
+        ("Who taught Browning?", "Ann taught Brown.", "Ann"),
+        ("Who killed Will Smith?", "Ann killed Smith.", "Ann"),
+        ("Who is the mother of Ada?", "Is Eve the mother of Ada", "Eve"),
+        ("Who follows Ben?", "Follow Ben, Ann!", "Ann"),
+        ("The opposite of what is good?", "Evil is good.", "evil"),
+        ("Who was the king?", "Stephen King.", "Stephen"),
+        ("What color is a badge?", "A badge is \N{NOT EQUAL TO} blue", "blue"),
+        ("What color is a badge?", "A badge is blue\N{FULLWIDTH QUESTION MARK}", "blue"),
+        ("What is infinity?", "infinity.", "\N{INFINITY}"),
+        ("Which band recorded Tommy?", "Who recorded Tommy.", "The Who"),
     ],
 )
-def test_other_words_another_order_and_a_denial_do_not(question: str, text: str, gold: str) -> None:
+def test_other_words_order_time_or_auxiliaries_do_not(question: str, text: str, gold: str) -> None:
     assert not restates(text, gold, question)
+
+
+def test_a_text_that_is_much_longer_than_its_question_is_not_read() -> None:
+    assert not restates("A badge is blue" + ", a badge" * 20_000, "blue", "What color is a badge?")

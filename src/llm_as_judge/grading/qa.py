@@ -14,9 +14,10 @@ from llm_as_judge.grading.comparison import Asked, asking_sentence
 from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.objects import is_object
+from llm_as_judge.grading.restated import restates
 from llm_as_judge.grading.single_values import Comparison
 from llm_as_judge.grading.squad import hotpot_f1, normalize_answer, squad_f1
-from llm_as_judge.grading.text import contains_words, is_short, normal_text, restates
+from llm_as_judge.grading.text import contains_words, is_short, normal_text
 from llm_as_judge.grading.values import FEET_AND_INCHES, compare_values, contains_value
 from llm_as_judge.types import AnswerKind, Problem, Verdict
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 
 from llm_as_judge.grading.number import fold_number_signs
-from llm_as_judge.grading.wordlists import NUMERALS, ORDINALS, ROMAN, TENS, stem
+from llm_as_judge.grading.wordlists import NUMERALS, ORDINALS, ROMAN, TENS
 
 SHORT = 6
 """Words up to which a text is short: one that two people would word alike."""
@@ -95,75 +94,6 @@ def contains_words(text: str, gold: str) -> bool:
     return bool(size) and any(
         words[at : at + size] == wanted for at in range(len(words) - size + 1)
     )
-
-
-_BEING = frozenset(
-    ["am", "are", "be", "been", "is", "was", "were", "that", "which", "who", "there"]
-)
-"""What may be added: "which river enters" is "the river that enters ... is", "how many" is "there are"."""
-_HAVING = "can could did do does had has have may might must shall should will would"
-_AUXILIARIES = _BEING.union(_HAVING.split())
-_PAST, _PRESENT = frozenset(["was", "were"]), frozenset(["is", "are", "do", "does"])
-_INTERROGATIVES = frozenset(
-    ["how", "what", "when", "where", "which", "who", "whom", "whose", "why"]
-)
-_UNDOING = frozenset(["no", "not", "never", "without", "cannot", "cant", "wont", "and", "or"])
-"""Words of a question that a part of it leaves out at its peril."""
-_STOP = re.compile(r"[?:;\n]|[.!]\s")
-_AT = frozenset(["at", "in", "on"])
-"""Before a place or a time that a question asks for without them."""
-
-
-def restates(text: str, gold: str, asking: str) -> bool:
-    """Is ``text`` one sentence that says what ``asking`` asks, with ``gold`` in the place of what is asked for?
-
-    "A contractor's badge is blue." for "What color is a contractor's badge?". Before and behind the gold stand the
-    words of the question in their order, which tells who did what to whom, up to its end. Forms of be, do, have and
-    of modal verbs may stand elsewhere, since a question moves them, and endings may differ.
-    """
-    words, asked = normal_tokens(text.rstrip(" .!")), normal_tokens(asking)
-    wanted, which = normal_tokens(gold), _INTERROGATIVES.intersection(asked)
-    at = [n for n in range(len(words)) if words[n : n + len(wanted)] == wanted]
-    denies = any(w.endswith("nt") and w.removesuffix("nt") in _AUXILIARIES for w in asked)
-    if len(which) != 1 or len(at) != 1 or denies or _UNDOING.intersection(asked):
-        return False
-    if _STOP.search(text.strip()) or contains_words(asking, gold):
-        return False
-    before, behind = words[: at[0]], words[at[0] + len(wanted) :]
-    if Counter(_moved(before + behind)) - Counter(_moved(asked)):
-        return False
-    if _PAST.intersection(before + behind) - set(asked) and _PRESENT.intersection(asked):
-        return False  # no longer
-    where = asked.index(*which)
-    front, rest = _said(asked[:where]), _said(asked[where + 1 :])
-    if front and _said(before) == front and _said(behind) in _endings(rest):
-        return True
-    if _said(before) and _said(behind):
-        return False
-    if before and before[-1] in _AT and which <= {"when", "where"}:
-        before = before[:-1]
-    told = _said(before + behind)
-    kept = [end for end in _endings(rest) if end and _is_told(end, rest, before + behind)]
-    moved = front if len(front) == 1 and before else []  # "to whom" ends as "to Ann"
-    return any(told == end + moved for end in kept)
-
-
-def _is_told(end: list[str], rest: list[str], said: list[str]) -> bool:
-    """Is it more than a word behind the gold, which may make another name of it: "New York City"?"""
-    return end == rest or not _AUXILIARIES.isdisjoint(said) or len(rest) - 2 <= len(end) > 1
-
-
-def _said(words: list[str]) -> list[str]:
-    """Those that no question moves, without their endings."""
-    return [stem(word) for word in words if word not in _AUXILIARIES]
-
-
-def _moved(words: list[str]) -> list[str]:
-    return [word for word in words if word in _AUXILIARIES - _BEING]
-
-
-def _endings(words: list[str]) -> list[list[str]]:
-    return [words[n:] for n in range(len(words) + 1)]
 
 
 def is_short(text: str) -> bool:

@@ -133,15 +133,20 @@ def refuse_too_many_lost(
     failed = [r.failure.message for r in rollouts if r.failure]
     judged = [r.verdict for r in rollouts if r.failure is None and r.verdict]
     undecided = [verdict.explanation for verdict in judged if verdict.correct is None]
-    ungraded = ("judge.max_ungraded_fraction", max_ungraded_fraction, "could not be graded")
-    for lost, key, allowed, what in (
-        (failed, "training.max_failed_fraction", max_failed_fraction, "failed"),
-        (undecided, *ungraded),
+    for lost, key, allowed, what, do in (
+        (failed, "training.max_failed_fraction", max_failed_fraction, "failed", "Mend that"),
+        (
+            undecided,
+            "judge.max_ungraded_fraction",
+            max_ungraded_fraction,
+            "could not be graded",
+            "Name a judge (docs/judge.md#which-judge)",
+        ),
     ):
         if len(lost) > allowed * len(rollouts):
             raise TrainingError(
                 f"step {step}: {len(lost)} of {len(rollouts)} rollouts {what}, more than {key} = "
-                f"{allowed}; the first: {lost[0]}. Mend that and go on with --resume"
+                f"{allowed}; the first: {lost[0]}. {do} and go on with --resume"
             )
 
 

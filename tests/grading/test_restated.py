@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from llm_as_judge.grading.restated import restates
+from llm_as_judge.judge.cascade import Judge
+from llm_as_judge.types import Problem
 
 
 @pytest.mark.parametrize(
@@ -84,3 +86,29 @@ def test_other_words_order_time_or_auxiliaries_do_not(question: str, text: str, 
 
 def test_a_text_that_is_much_longer_than_its_question_is_not_read() -> None:
     assert not restates("A badge is blue" + ", a badge" * 20_000, "blue", "What color is a badge?")
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "text", "right", "rule"),
+    [
+        ("What is 17 * 23?", "391", "17 * 23 is 391.", True, "math.restated"),
+        ("What is 15% of 80?", "12", "15% of 80 is 12.", True, "math.restated"),
+        ("What is 17 * 23?", "391", "17 times 23 is 391.", None, "extract.undeclared"),
+        ("What is 3^2?", "9", "3^2 is 9^2", None, "extract.undeclared"),
+        ("What is 3 + 4?", "7", "3 + 4 is 7 + 4", None, "extract.undeclared"),
+        ("What is 17 * 23?", "391", "17 * 23 is 392.", False, "math.unevaluated"),
+        ("What is 6/3 - 4?", "-2", "6/3 - 4 is 2", False, "math.unevaluated"),
+        ("What is 17 * 23?", "391", "17, 23, 391", False, "extract.several"),
+    ],
+)
+async def test_the_questions_numbers_are_no_answers_beside_the_one_wanted(
+    rules: Judge, question: str, gold: str, text: str, right: bool | None, rule: str
+) -> None:
+    verdict = await rules.grade(Problem("x/1", "x", "math", question, (gold,)), text)
+    assert (verdict.correct, verdict.rule) == (right, rule)
+
+
+async def test_a_sentence_without_yes_or_no_is_open_and_a_name_is_wrong(rules: Judge) -> None:
+    problem = Problem("x/1", "x", "qa", "May guests enter?", ("no",))
+    for text, right in (("Guests may not enter.", None), ("Paris", False)):
+        assert (await rules.grade(problem, text)).correct is right

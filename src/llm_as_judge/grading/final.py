@@ -52,6 +52,7 @@ def words(latex: str) -> str:
 _INLINE = re.compile(r"(?<!\\)\$\$?([^$]+)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
 _EMPHASIZED = re.compile(r"(?<![\w)])\*\*(\S(?:[^*\n]*\S)?)\*\*(?![\w(])")
 _PROSE_WORD = re.compile(r"(?<![\\a-zA-Z{])[a-zA-Z]{3,}(?![a-zA-Z}])")
+_WORD = re.compile(r"(?<![\\a-zA-Z{])[a-zA-Z]{2}")
 _LAST_RESULT = re.compile(r"(?<![<>!~≈])=\s*([^=]+?)\s*$")
 
 
@@ -209,6 +210,11 @@ def _number_of_prose(text: str, gold: Quantity, question: str) -> tuple[str, Ver
         return "", verdict_of(None, "extract.undeclared", "a calculation, no result declared")
     if found == [abs(gold.value)] and _only_words_beside(text):
         return "", verdict_of(None, "number.partial", "the number wanted, with words of its own")
+    asked = {gold.value, *count_numbers(question)}
+    sentence = _WORD.search(text) and not _NEGATIVE.search(text)
+    if sentence and len(set(found)) > 1 and gold.value in found and set(found) <= asked:
+        why = "the question's numbers beside the one wanted"
+        return "", verdict_of(None, "extract.undeclared", why)
     if len(set(found)) > 1 and prose < 2 and not re.search(r"[\\^+*/()]", text):
         return "", verdict_of(False, "extract.several", "several numbers, one was wanted")
     spelled = spelled_numbers(text)

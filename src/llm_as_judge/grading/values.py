@@ -94,6 +94,8 @@ def _comparers(kind: AnswerKind | None) -> Sequence[Comparer]:
 _YES_NO = {"yes": "yes", "no": "no", "y": "yes", "n": "no", "true": "yes", "false": "no"}
 _CONCLUDES = re.compile(r"^(?:so|thus|hence|therefore)\b,?\s+", re.IGNORECASE)
 _OPPOSITE = {"yes": "no", "no": "yes"}
+_SENTENCE = 3
+"""Words from which on a text may be a sentence."""
 _FIRST_WORD = re.compile(r"^(yes|no|true|false)\b\s*(?=[,.;:!–—-]|$)", re.IGNORECASE)
 _SAID_AGAIN = re.compile(
     r"[\s,.;:!–—-]*(?:it|they|s?he|this|that|these|those|i|you|we|there)\s+"
@@ -122,6 +124,8 @@ def _yes_no(gold: str, candidate: str, asked: Asked) -> Comparison | None:
         return Comparison(True, "yes_no", "yes_no.sentence", f"says {wanted} twice")
     if first:
         return Comparison(None, "yes_no", "yes_no.qualified", "words behind yes or no may turn it")
+    if len(words) >= _SENTENCE:
+        return Comparison(None, "yes_no", "yes_no.unread", "a sentence may say it without the word")
     return None
 
 

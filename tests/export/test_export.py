@@ -95,7 +95,7 @@ def test_exported_files_are_clean_programs_with_their_statistics(tmp_path: Path)
     best = best_programs(log.folder, top=5, min_problems=2).programs
     (path,) = write_programs(best, log.folder, out)
     text = path.read_text()
-    assert "# Right on 1 of 2 runs over 2 problems: 50% [9%, 91%]" in text
+    assert "# Right on 1 of 2 runs over 2 problems; mean over problems 50% [9%, 91%]" in text
     assert parse_program(text, "math").strictly_valid
     (entry,) = json.loads((out / "programs.json").read_text())
     assert (entry["file"], entry["accuracy"]) == (f"math/{path.name}", 0.5)

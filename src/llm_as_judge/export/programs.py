@@ -179,7 +179,7 @@ def _with_header(program: Program, record: ProgramRecord, run_dir: Path) -> str:
     used = f"{s['calls']:.1f} executor calls and {s['tokens']:.0f} tokens a run"
     header = (
         f"Workflow {program.hash} for {record.domain}; operators: {', '.join(program.operators)}.",
-        f"Right on {runs}: {right} (95 % interval).",
+        f"Right on {runs}; mean over problems {right} (95 % interval).",
         f"Mean reward {s['reward']:+.2f}; {used}; at most {program.worst_case_calls} calls.",
         f"Training rollouts of {plain(run_dir.name, 80)}: chosen on them, so expect less elsewhere.",
         f"Run: llm-as-judge run FILE --domain {record.domain} --problem TEXT",

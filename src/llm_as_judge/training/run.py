@@ -164,7 +164,7 @@ class Run:
             return saved.folder
         if earlier := set_aside(self._root):
             self._view.warning(
-                f"the checkpoints of an earlier run are in {earlier} now; name one by --policy"
+                f"the checkpoints of an earlier run are in {earlier} now (--policy {earlier}/step_N)"
             )
         return await self.save()
 

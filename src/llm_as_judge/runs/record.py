@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from llm_as_judge.errors import DataError, GraderError
 from llm_as_judge.files import read_json
 from llm_as_judge.jsonl import JsonLines
+from llm_as_judge.quoting import quoted
 from llm_as_judge.types import Problem, PromptFacts, ReplyLogProbs, Rollout, from_json, to_json
 
 
@@ -147,7 +148,7 @@ def read_record(row: Mapping[str, Any]) -> RunRecord:
             raise TypeError(f"{name!r} is {repr(row[name]) if name in row else 'missing'}")
     for name, most in _MOST.items():
         if not 0 <= (row[name] or 0) <= most:
-            raise TypeError(f"{name!r} is {str(row[name])[:40]}")
+            raise TypeError(f"{name!r} is {quoted(str(row[name]), 40)}")
     known = {name: row[name] for name in (*FIGURES, *optional)}
     kept = {name: from_json(kind, row[name]) for name, kind in _WHOLE.items() if name in row}
     return RunRecord(**known, **kept)

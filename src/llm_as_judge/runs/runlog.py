@@ -26,6 +26,7 @@ import yaml
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import output_errors, read_json, write_text
 from llm_as_judge.jsonl import JsonLines, is_whole
+from llm_as_judge.quoting import quoted
 from llm_as_judge.renamed import with_new_names
 from llm_as_judge.runs.sinks import Sink
 from llm_as_judge.types import Group, Rollout, from_json, to_json
@@ -189,8 +190,8 @@ def _read_metrics(path: Path, *, missing_ok: bool = False) -> Iterator[dict[str,
     for number, row in enumerate(map(with_new_names, rows), start=1):
         for key, value in row.items():
             if key != "warnings" and not is_number(value):
-                found = json.dumps(value)[:40]
-                raise DataError(f"{path}:{number}: {key}: found {found}, wanted a number")
+                found = quoted(json.dumps(value), 40)
+                raise DataError(f"{path}:{number}: {quoted(key)}: found {found}, wanted a number")
         yield row
 
 

@@ -72,6 +72,12 @@ def test_a_tolerance_is_a_number_and_an_answer_is_the_text_of_its_cell(tmp_path:
     assert (found.answers, found.spec.tolerance) == (("007",), 0.5)
 
 
+def test_a_cell_of_an_empty_list_is_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("problem,answer,type\nWho?,[],qa\nWhich?,[sic],qa\n")
+    unanswerable, text = own_problems(tmp_path / "rows.csv")
+    assert (unanswerable.answers, text.answers) == ((), ("[sic]",))
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

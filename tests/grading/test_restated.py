@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llm_as_judge.grading.restated import restates
+from llm_as_judge.grading.restated import affirms, restates
 from llm_as_judge.judge.cascade import Judge
 from llm_as_judge.types import Problem
 
@@ -108,7 +108,52 @@ async def test_the_questions_numbers_are_no_answers_beside_the_one_wanted(
     assert (verdict.correct, verdict.rule) == (right, rule)
 
 
-async def test_a_sentence_without_yes_or_no_is_open_and_a_name_is_wrong(rules: Judge) -> None:
-    problem = Problem("x/1", "x", "qa", "May guests enter?", ("no",))
-    for text, right in (("Guests may not enter.", None), ("Paris", False)):
-        assert (await rules.grade(problem, text)).correct is right
+@pytest.mark.parametrize(
+    ("asking", "text", "said"),
+    [
+        ("May guests enter?", "Guests may enter.", True),
+        ("May guests enter?", "Guests may not enter.", False),
+        ("Is the ramp open on Sundays?", "The ramp isn't open on Sundays.", False),
+        ("Do discounts add up?", "Discounts do not add up.", False),
+        ("Does Ada teach maths?", "Ada teaches maths.", True),
+        ("May guests enter?", "May guests enter", None),
+        ("May guests enter?", "Guests may enter at night.", None),
+        ("May guests enter?", "Guests must enter.", None),
+        ("May guests enter?", "Guests may not not enter.", None),
+        ("Did Ada hire Ben?", "Ben did hire Ada.", None),
+        ("Is the ramp open?", "The ramp was open.", None),
+        ("Is it blue or green?", "It is blue or green.", None),
+        ("Who may enter?", "Guests may enter.", None),
+    ],
+)
+def test_a_question_for_yes_or_no_is_affirmed_or_denied_in_its_words(
+    asking: str, text: str, said: bool | None
+) -> None:
+    assert affirms(text, asking) is said
+
+
+@pytest.mark.parametrize(
+    ("gold", "text", "right"),
+    [
+        ("no", "No, guests may not enter.", True),
+        ("no", "Guests may not enter.", True),
+        ("no", "Guests may enter.", False),
+        ("yes", "Yes, guests may enter.", True),
+        ("yes", "Yes, guests may not enter.", None),
+        ("yes", "Guests of members may enter.", None),
+        ("no", "They may not.", None),
+        ("no", "Paris", False),
+    ],
+)
+async def test_a_sentence_says_yes_or_no_in_the_questions_words(
+    rules: Judge, gold: str, text: str, right: bool | None
+) -> None:
+    problem = Problem("x/1", "x", "qa", "May guests enter?", (gold,))
+    assert (await rules.grade(problem, text)).correct is right
+
+
+@pytest.mark.parametrize("domain", ["math", "qa"])
+async def test_a_duration_of_two_units_among_other_words_is_open(rules: Judge, domain: str) -> None:
+    problem = Problem("x/1", "x", domain, "How long was the lift shut?", ("2 hours 15 minutes",))  # type: ignore[arg-type]
+    said = "It stood still there for 2 hours and 15 minutes."
+    assert (await rules.grade(problem, said)).correct is None

@@ -218,7 +218,7 @@ def _cell(column: str, text: str) -> str | float | list[str]:
     if column in _NUMBERS:
         with contextlib.suppress(ValueError):
             return float(text)
-    if text.startswith('["') and text.endswith('"]'):
+    if text.startswith("[") and text.endswith("]"):
         with contextlib.suppress(ValueError, RecursionError):
             found = json.loads(text)
             if all(isinstance(item, str) for item in found):

@@ -223,7 +223,8 @@ def _number_of_prose(text: str, gold: Quantity, question: str) -> tuple[str, Ver
         return _number_of_sentence(f"{text[:start]}{value}{text[end:]}", gold, question)
     if spelled and (not found or abs(gold.value) in {value for *_, value in spelled}):
         return "", verdict_of(None, "extract.undeclared", "numbers in words, none declared")
-    if found and prose >= 2 and abs(gold.value) not in found and "\\" not in text:
+    digits = gold.form != "words"  # else it is several numbers, or none: "2 hours and 15 minutes"
+    if found and prose >= 2 and digits and abs(gold.value) not in found and "\\" not in text:
         return "", verdict_of(False, "number.absent", "the number wanted is not in the answer")
     if not found and "\\" not in text and parse_number(text) is None and prose:
         return "", verdict_of(False, "number.none", "no number in the answer")

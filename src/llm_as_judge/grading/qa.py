@@ -57,7 +57,8 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
         return _verdict(False, "exact_match", "not equal to any gold answer", 0.0)
     if any(_is_surname(gold, text, problem.question) for gold in problem.answers):
         return _verdict(True, "qa.surname", "the family name of a person asked for", score)
-    broken = _no_single_answer(text, problem)
+    of_two = typed is not None and typed.kind == "yes_no"  # "They are not included." says no
+    broken = None if of_two else _no_single_answer(text, problem)
     if broken:
         return _verdict(False, broken, "not one answer", 0.0)
     if typed is not None:

@@ -74,6 +74,35 @@ def restates(text: str, gold: str, asking: str) -> bool:
     return any(_same(told, _content(end) + moved, endings) for end in ends if _content(end))
 
 
+def affirms(text: str, asking: str) -> bool | None:
+    """Does ``text`` say with the words of a question for yes or no that it is so? False: that it is not; None: it
+    says something else, or not in these words.
+
+    "Guests may not enter." for "May guests enter?" is False.
+    """
+    if len(text) > len(asking) + _LONGER or _STOP.search(text.strip()):
+        return None
+    if _signs(text.rstrip(" .!")) - set(asking.rstrip(" ?")):
+        return None
+    words, asked = _tokens(text.rstrip(" .!")), _tokens(asking)
+    if not asked or asked[0] not in _AUXILIARIES or _UNDOING.intersection(asked):
+        return None
+    words = [part for word in words for part in _parted(word)]
+    denials = words.count("not")
+    said = [word for word in words if word != "not"]
+    if denials > 1 or not said or said[0] in _AUXILIARIES | _RELATIVES:
+        return None
+    endings = _endings(said, asked, "")
+    if endings is None or not _same(_content(said), _content(asked), endings):
+        return None
+    return not denials
+
+
+def _parted(word: str) -> list[str]:
+    """``isnt`` -> ``is not``"""
+    return [_ONE_FORM.get(word[:-2], word[:-2]), "not"] if _is_denied(word) else [word]
+
+
 def _tokens(text: str) -> list[str]:
     return [_ONE_FORM.get(word, word) for word in normal_tokens(text)]
 

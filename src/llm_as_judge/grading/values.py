@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from llm_as_judge.grading.bounds import compare_bounds, compare_ranges
 from llm_as_judge.grading.comparison import Asked
 from llm_as_judge.grading.number import parse_number
+from llm_as_judge.grading.restated import affirms
 from llm_as_judge.grading.single_values import (
     Comparison,
     compare_clock,
@@ -122,6 +123,12 @@ def _yes_no(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     again = _SAID_AGAIN.match(candidate, first.end()) if first else None
     if again and (again[1] is not None) == (wanted == "no"):
         return Comparison(True, "yes_no", "yes_no.sentence", f"says {wanted} twice")
+    stated = affirms(
+        candidate[first.end() :].lstrip(" ,.;:!") if first else candidate, asked.question
+    )
+    if stated is not None and (first is None or stated == (wanted == "yes")):
+        why = "the question's words say so" if stated else "the question's words, denied"
+        return Comparison(stated == (wanted == "yes"), "yes_no", "yes_no.restated", why)
     if first:
         return Comparison(None, "yes_no", "yes_no.qualified", "words behind yes or no may turn it")
     if len(words) >= _SENTENCE:
@@ -202,15 +209,19 @@ def is_value(gold: str, asked: Asked) -> bool:
     return compared is not None and compared.correct is True
 
 
+_VALUE_WORDS = 5
+"""Of the longest value: "2 hours and 15 minutes"."""
+
+
 def contains_value(gold: str, text: str, asked: Asked) -> bool:
-    """Does a value equal to ``gold`` stand in ``text``, in at most four words side by side?"""
+    """Does a value equal to ``gold`` stand in ``text``, in at most five words side by side?"""
     if not is_value(gold, asked):
         return False
     words = text.split()[:_WORDS_READ]
     spans = (
         " ".join(words[at : at + size]).strip(" ,;:()")
         for at in range(len(words))
-        for size in range(1, min(4, len(words) - at) + 1)
+        for size in range(1, min(_VALUE_WORDS, len(words) - at) + 1)
     )
     compared = (compare_values(gold, span, asked) for span in spans)
     return any(one is not None and one.correct is True for one in compared)

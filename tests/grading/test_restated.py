@@ -148,7 +148,7 @@ def test_a_question_for_yes_or_no_is_affirmed_or_denied_in_its_words(
 async def test_a_sentence_says_yes_or_no_in_the_questions_words(
     rules: Judge, gold: str, text: str, right: bool | None
 ) -> None:
-    problem = Problem("x/1", "x", "qa", "May guests enter?", (gold,))
+    problem = Problem("x/1", "x", "qa", "Members have keys. May guests enter?", (gold,))
     assert (await rules.grade(problem, text)).correct is right
 
 

@@ -32,15 +32,14 @@ _AT = frozenset(["at", "in", "on"])
 """Before a time or a place that a question asks for without them."""
 _STOP = re.compile(r"[?:;\n]|[.!]\s")
 _PLAIN = frozenset(",.'\"&\N{RIGHT SINGLE QUOTATION MARK}")
+"""Punctuation that makes no other statement; of all other signs only those of question and gold may stand."""
 _LONGER = 60
 """Characters by which a restatement may be longer than question and gold."""
 
 
 def restates(text: str, gold: str, asking: str) -> bool:
     """Is ``text`` one sentence that says what ``asking`` asks, with ``gold`` in the place of what is asked for?"""
-    if len(text) > len(gold) + len(asking) + _LONGER or _STOP.search(text.strip()):
-        return False
-    if _signs(text.rstrip(" .!")) - set(gold + asking.rstrip(" ?")):
+    if not _is_one_statement(text, gold + asking.rstrip(" ?")):
         return False
     words, wanted, asked = map(_tokens, (text.rstrip(" .!"), gold, asking))
     at = [n for n in range(len(words)) if words[n : n + len(wanted)] == wanted]
@@ -80,9 +79,7 @@ def affirms(text: str, asking: str) -> bool | None:
 
     "Guests may not enter." for "May guests enter?" is False.
     """
-    if len(text) > len(asking) + _LONGER or _STOP.search(text.strip()):
-        return None
-    if _signs(text.rstrip(" .!")) - set(asking.rstrip(" ?")):
+    if not _is_one_statement(text, asking.rstrip(" ?")):
         return None
     words, asked = _tokens(text.rstrip(" .!")), _tokens(asking)
     if not asked or asked[0] not in _AUXILIARIES or _UNDOING.intersection(asked):
@@ -96,6 +93,13 @@ def affirms(text: str, asking: str) -> bool | None:
     if endings is None or not _same(_content(said), _content(asked), endings):
         return None
     return not denials
+
+
+def _is_one_statement(text: str, known: str) -> bool:
+    """Not much longer than what is known, one sentence that asks nothing, and without signs of its own."""
+    if len(text) > len(known) + _LONGER or _STOP.search(text.strip()):
+        return False
+    return _signs(text.rstrip(" .!")) <= set(known)
 
 
 def _parted(word: str) -> list[str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from llm_as_judge.grading.bounds import compare_bounds, compare_ranges
-from llm_as_judge.grading.comparison import Asked
+from llm_as_judge.grading.comparison import Asked, asking_sentence
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.restated import affirms
 from llm_as_judge.grading.single_values import (
@@ -124,7 +124,8 @@ def _yes_no(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     if again and (again[1] is not None) == (wanted == "no"):
         return Comparison(True, "yes_no", "yes_no.sentence", f"says {wanted} twice")
     stated = affirms(
-        candidate[first.end() :].lstrip(" ,.;:!") if first else candidate, asked.question
+        candidate[first.end() :].lstrip(" ,.;:!") if first else candidate,
+        asking_sentence(asked.question),
     )
     if stated is not None and (first is None or stated == (wanted == "yes")):
         why = "the question's words say so" if stated else "the question's words, denied"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 CHANGES: Mapping[int, str] = {
     1: "rules for texts read words; accuracy left open answers out",
     2: "answers are compared as values of their kind, short texts exactly; accuracy is of all rows",
-    3: "a sentence of the question's words around a short reference is right",
+    3: "a sentence of the question's words is read; numbers of the question are no answers",
 }
 GRADING_VERSION = max(CHANGES)
 

@@ -188,6 +188,28 @@ async def test_hanging_solution_fails_within_the_limit(sandbox: Sandbox) -> None
     assert report.seconds < 3
 
 
+LOOP = "while True: pass"
+
+
+@pytest.mark.parametrize(
+    ("who", "solution", "test"),
+    [
+        ("the solution", f"def f(x):\n  {LOOP}", "assert f(1) == 1"),
+        ("the solution", LOOP, "assert f(1) == 1"),
+        ("the tests", "def f(x): return x", f"{LOOP}\nassert f(1) == 1"),
+    ],
+)
+async def test_an_endless_loop_is_told_with_the_limit_that_it_reached(
+    sandbox: Sandbox, who: str, solution: str, test: str
+) -> None:
+    """The limit of processor time ends it before that of the wall clock."""
+    limits = RunLimits(wall_s=20.0, cpu_s=1.0)
+    said = f"{who} reached the limit of 1 s of processor time"
+    assert (await sandbox.run_tests(solution, "f", (test,), limits)).error == said
+    if who == "the tests":
+        assert (await sandbox.try_stubs("f", (test,), limits)).error == said
+
+
 async def test_setup_code_is_seen_by_solution_and_tests(sandbox: Sandbox) -> None:
     setup = "import math\ndef helper(x):\n    return x + 1\n"
     solution = "def f(x): return math.floor(helper(x))"

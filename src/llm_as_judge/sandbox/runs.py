@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from llm_as_judge.errors import SandboxError
@@ -111,7 +112,7 @@ class ProcessSandbox:
         setup_code: str = "",
     ) -> TestReport:
         grading = SplitGrading(solution, entry_point, tests, setup_code)
-        return await self._graded(grading.run, 2, limits)
+        return await self._graded(grading.run, ("the solution", "the tests"), limits)
 
     async def try_stubs(
         self,
@@ -120,23 +121,27 @@ class ProcessSandbox:
         limits: RunLimits,
         setup_code: str = "",
     ) -> StubReport:
-        return await self._graded(StubTrial(entry_point, tests, setup_code).run, 1, limits)
+        trial = StubTrial(entry_point, tests, setup_code)
+        return await self._graded(trial.run, ("the tests",), limits)
 
     async def _graded(
-        self, run: Callable[..., Awaitable[AnyReport]], count: int, limits: RunLimits
+        self, run: Callable[..., Awaitable[AnyReport]], names: Sequence[str], limits: RunLimits
     ) -> AnyReport:
-        """``run(limits.wall_s, *children)`` on so many fresh children."""
+        """``run(limits.wall_s, *children)`` on a fresh child for each name."""
         async with self._turn(self._code_turns):
             children: list[Child] = []
             report = None
             try:
-                for _ in range(count):
+                for _ in names:
                     children.append(await self._launcher.start(child_kind(limits, loops=False)))
                 report = await run(limits.wall_s, *children)
             finally:
-                await _ended(children, clean=report is not None and not report.error)
+                ends = await _ended(children, clean=report is not None and not report.error)
             if report.error and any(child.lost for child in children):
                 raise SandboxError("the sandbox server died during this run")
+            for name, end in zip(names, ends, strict=True):
+                if report.error and end.describe() == _OUT_OF_TIME:  # which the channel cannot tell
+                    return replace(report, error=f"{name} {_used_up(limits)}")
             return report
 
     async def aclose(self) -> None:
@@ -187,10 +192,18 @@ async def _ended(children: Iterable[Child], clean: bool) -> list[Exit]:
         raise
 
 
+_OUT_OF_TIME = "SIGXCPU"
+"""What the kernel ends a child with at its limit of processor time."""
+
+
+def _used_up(limits: RunLimits) -> str:
+    return f"reached the limit of {limits.cpu_s:g} s of processor time"
+
+
 def _premature_end(ended: Exit, limits: RunLimits) -> SandboxResult:
     how = ended.describe()
-    if how == "SIGXCPU" or (how == "SIGKILL" and ended.cpu_s >= limits.cpu_s):
-        return SandboxResult("timeout", error=f"used more than {limits.cpu_s:g} s of processor")
+    if how == _OUT_OF_TIME or (how == "SIGKILL" and ended.cpu_s >= limits.cpu_s):
+        return SandboxResult("timeout", error=_used_up(limits))
     return SandboxResult("died", error=f"ended without a result: {how}")
 
 

@@ -65,7 +65,7 @@ def evaluate(
     asked.require_told_budget(settings, None if system.is_prompted else spec)
     _warn_of_settings(spec, settings)
     wanted = _name(spec, settings, asked.flags["reward.budget"]) if name is None else name
-    with open_evaluation(settings, system, wanted, fresh=fresh) as record:
+    with open_evaluation(settings, system, wanted, fresh=fresh, dry_run=dry_run) as record:
         _announce(record)
         if not record.missing():
             if record_to or replay_from:

@@ -15,7 +15,7 @@ from llm_as_judge.errors import ConfigError
 from llm_as_judge.evaluation.layout import free_name
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.systems import EvaluatedSystem
-from llm_as_judge.files import exclusive
+from llm_as_judge.files import exclusive, require_writable
 from llm_as_judge.grading.answer_hash import AnswerHashes
 from llm_as_judge.llm.billing import metered
 from llm_as_judge.llm.ledger import Ledger
@@ -26,13 +26,19 @@ from llm_as_judge.types import Problem, Rollout
 
 @contextmanager
 def open_evaluation(
-    config: Config, system: EvaluatedSystem, name: str, *, fresh: bool = False
+    config: Config,
+    system: EvaluatedSystem,
+    name: str,
+    *,
+    fresh: bool = False,
+    dry_run: bool = False,
 ) -> Iterator[EvaluationRecord]:
     """The record of this evaluation, with what is already on disk; starts no model. Its folder is
     held until the block ends: of two processes each would run, and pay for, all that is missing.
 
     Args:
         fresh: put aside what is on disk.
+        dry_run: only look: nothing is written, and the folder is not held.
     Raises:
         UserError: rows, policy or folder are not as wanted, or another process holds the folder.
     """
@@ -45,8 +51,12 @@ def open_evaluation(
         )
     plan = make_plan(config, free_name(name), system, chosen)
     folder = config.output.results / "evaluation" / plan.name / plan.hash
-    AnswerHashes(config.output.cache_dir())  # made before anything is paid for
     problems = {p.id: p for part in chosen for p in part.problems}
+    if dry_run:
+        require_writable(folder)
+        yield EvaluationRecord.there(folder, plan, config, problems.values())
+        return
+    AnswerHashes(config.output.cache_dir())  # made before anything is paid for
     with exclusive(folder, "give another --name", doing="evaluating"):
         yield EvaluationRecord.begin(folder, plan, config, problems.values(), fresh=fresh)
 

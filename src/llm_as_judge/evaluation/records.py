@@ -193,13 +193,25 @@ class EvaluationRecord:
             folder.mkdir(parents=True, exist_ok=True)
         for name in (RUNS, *OLDER, LEDGER, ISOLATION) if fresh else ():
             put_aside(folder / name)
-        record = cls(folder, plan, config, RunTable(folder))
+        record = cls.there(folder, plan, config, problems)
         record.table.take_over()
+        content = {**to_json(plan), "config": config.model_dump(mode="json")}
+        write_text(folder / PLAN, json.dumps(content, indent=1) + "\n")
+        return record
+
+    @classmethod
+    def there(
+        cls, folder: Path, plan: Plan, config: Config, problems: Iterable[Problem]
+    ) -> EvaluationRecord:
+        """What is under ``folder`` of this plan, which may be nothing; writes nothing.
+
+        Raises:
+            DataError: the folder holds something that cannot be read.
+        """
+        record = cls(folder, plan, config, RunTable(folder))
         record._problems |= {problem.id: problem for problem in problems}
         record.isolations()  # torn files are told of before anything is started
         record.ledger()
-        content = {**to_json(plan), "config": config.model_dump(mode="json")}
-        write_text(folder / PLAN, json.dumps(content, indent=1) + "\n")
         return record
 
     @classmethod

@@ -244,22 +244,34 @@ def test_the_function_to_write_is_the_one_that_all_asserts_call(
     assert problem.entry_point == entry_point
 
 
+@pytest.mark.parametrize("type_", ["math", "qa"])
 @pytest.mark.parametrize(
     ("answer", "point", "listed"),
     [
         ("1.234,50", "1234.50", "1.234, 50"),
         ("131,28", "131.28", "131, 28"),
         ("56,28 EUR", "56.28 EUR", "56, 28 EUR"),
+        ("EUR 56,28", "EUR 56.28", "EUR 56, 28"),
     ],
 )
 def test_a_decimal_comma_is_refused_with_what_to_write(
-    answer: str, point: str, listed: str
+    answer: str, point: str, listed: str, type_: str
 ) -> None:
+    record = {"problem": "p", "type": type_, "answer": answer}
     with pytest.raises(RowError) as refused:
-        custom.custom(row({"problem": "p", "type": "math", "answer": answer}), "custom")
+        custom.custom(row(record), "custom")
     assert str(refused.value) == (
-        f"'answer' {answer!r} has a decimal comma; write {point!r}, or {listed!r} if it is a list"
+        f"'answer' {answer!r} has a decimal comma; write {point!r}, or {listed!r} if it is a list, or "
+        '"kind": "short_text" if it is a text'
     )
+    text = row({**record, "kind": "short_text"})
+    assert custom.custom(text, "custom").answers == (answer,)
+
+
+@pytest.mark.parametrize("answer", ["John 3,16", "Nr. 3,5", "2,4-D", "1,2,3", "1,234", "3, 5"])
+def test_a_text_with_a_comma_between_figures_is_an_answer_of_qa(answer: str) -> None:
+    record = {"problem": "p", "type": "qa", "answer": answer}
+    assert custom.custom(row(record), "custom").answers == (answer,)
 
 
 @pytest.mark.parametrize(

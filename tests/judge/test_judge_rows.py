@@ -245,7 +245,8 @@ def test_a_decimal_comma_in_a_reference_is_refused_with_what_to_write() -> None:
     with pytest.raises(DataError) as refused:
         read_answer(MATH | {"reference": "131,28 EUR"})
     assert str(refused.value) == (
-        "'reference' '131,28 EUR' has a decimal comma; write '131.28 EUR', or '131, 28 EUR' if it is a list"
+        "'reference' '131,28 EUR' has a decimal comma; write '131.28 EUR', or '131, 28 EUR' if it is a list, or "
+        '"kind": "short_text" if it is a text'
     )
 
 

@@ -96,8 +96,7 @@ def _with_answers(problem: Problem, record: Mapping[str, Any]) -> Problem:
         if spec.kind not in (None, "choice"):
             raise RowError(f"'kind' is {spec.kind!r}, but a row with 'options' is a choice")
         return replace(problem, answers=letters_of(answers, options), options=options, spec=spec)
-    if domain == "math":
-        require_no_decimal_comma(answers)
+    require_no_decimal_comma(answers, domain, spec.kind)
     return replace(problem, answers=answers, spec=spec)
 
 

@@ -112,25 +112,34 @@ _DECIMAL_COMMA = re.compile(
 
 _BARE = re.compile(r"[^\d$€£¥]{0,5}\d+,\d{1,2}")
 """A decimal comma or two numbers of a list: nothing says which."""
+_NAMED = re.compile(r"(?![A-Z]{3}\s?\d)[^\W\d]")
+"""Begins with a word, as "John 3,16" does; a currency is none."""
 
 
 def require_no_decimal_comma(
-    answers: Sequence[str], name: str = "answer", *, bare: bool = True
+    answers: Sequence[str],
+    domain: Domain,
+    kind: AnswerKind | None,
+    name: str = "answer",
+    *,
+    bare: bool = True,
 ) -> None:
-    """Refuses "56,28" in mathematics, since no rule would find it again in "56.28".
+    """Refuses "56,28" where an answer may be one number, since no rule would find it again in "56.28".
 
     Args:
+        kind: that the row says; a text may have one.
         bare: refuse it without a unit, too. Files that were written before can hold lists of this form.
     Raises:
         RowError: one of ``answers`` is such a number.
     """
-    for answer in answers:
+    for answer in answers if kind not in ("short_text", "long_text") else ():
         text = answer.strip()
-        if not bare and _BARE.fullmatch(text):
+        if (not bare and _BARE.fullmatch(text)) or (domain == "qa" and _NAMED.match(text)):
             continue
         if _DECIMAL_COMMA.fullmatch(text):
             point = text.replace(".", "").replace(",", ".")
             listed = text.replace(",", ", ")
             raise RowError(
-                f"{name!r} {answer!r} has a decimal comma; write {point!r}, or {listed!r} if it is a list"
+                f"{name!r} {answer!r} has a decimal comma; write {point!r}, or {listed!r} if it is a list, or "
+                '"kind": "short_text" if it is a text'
             )

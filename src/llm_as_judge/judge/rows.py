@@ -151,7 +151,7 @@ def _answers(row: AnswerRow, domain: Domain, kind: AnswerKind | None) -> tuple[s
         raise DataError("a math row needs a reference")
     read_answers = read_golds(list(kept), domain, kind, "reference")
     if domain == "math":
-        require_no_decimal_comma(read_answers, "reference", bare=False)
+        require_no_decimal_comma(read_answers, domain, kind, "reference", bare=False)
     return read_answers
 
 

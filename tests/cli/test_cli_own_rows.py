@@ -182,14 +182,19 @@ def test_a_set_without_val_rows_is_warned_of_with_the_reason_and_what_to_do(verb
         ("folder.jsonl", None, "folder.jsonl: a folder; name a file, and write one row a line"),
         ("empty.jsonl", "", 'empty.jsonl: empty; write one row a line into it: {"problem"'),
         ("mine.csv", "problem;answer;type\n1 + 1?;2;math\n", "columns apart by ';'; wanted commas"),
-        ("mine.jsonl", '{"problem": "?", "type": "math"}\n', "mine.jsonl:1"),
+        ("mine.jsonl", '{"problem": "?", "type": "math"}\n', "mine.jsonl: no row has 'answer' ("),
+        (
+            "mine.jsonl",
+            '{"problem": "?", "answer": {}, "type": "math"}\n',
+            "mine.jsonl:1: 'answer' is no",
+        ),
         (
             "mine.jsonl",
             '{"problem": "1 + 1?", "answer": "2", "type": "math"}\n',
             "mine leaves no row to test on; found 1 row in 1 group of",
         ),
     ],
-    ids=["folder", "empty", "semicolons", "bad row", "one row"],
+    ids=["folder", "empty", "semicolons", "no answer", "bad row", "one row"],
 )
 def test_what_holds_no_rows_is_named_for_what_it_is_and_leaves_the_folder_as_it_was(
     verb: Verbs, name: str, text: str | None, said: str
@@ -200,6 +205,57 @@ def test_what_holds_no_rows_is_named_for_what_it_is_and_leaves_the_folder_as_it_
         written(name, text)
     assert said in verb.refused("init", name, "--executor", ADDRESS)
     assert [path.name for path in Path().iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ["mine.csv", "mine.jsonl"])
+def test_rows_that_say_no_type_are_told_once_and_are_of_the_type_that_is_given(
+    verb: Verbs, name: str
+) -> None:
+    given = [{"problem": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(13)]
+    table = "".join(f"{row['problem']},{row['answer']}\n" for row in given)
+    lines = "".join(json.dumps(row) + "\n" for row in given)
+    written(name, f"problem,answer\n{table}" if name.endswith("csv") else lines)
+    executor = ("--executor", ADDRESS)
+    line = verb.refused("init", name, *executor)
+    assert f"{name}: no row has 'type' (found: problem, answer); write a " in line
+    assert line.endswith("or give it to all: --type qa")
+    assert "--type 'maths': wanted math" in verb.refused("init", name, "--type", "maths", *executor)
+    out, err = verb.done("init", name, "--type", "math", *executor)
+    assert f"headroom {name} --type math" in out
+    assert "answers  mine: 13 number" in out + err
+    shown = " ".join(verb.done("headroom", name, "--type", "math", "--dry-run")[1].split())
+    assert "2 of 13 rows are left out: they are the test rows" in shown
+
+
+def test_a_row_that_says_its_type_keeps_it(verb: Verbs) -> None:
+    rows(math=12)
+    with Path("mine.jsonl").open("a") as stream:
+        stream.writelines(
+            json.dumps({"problem": f"Who has key {n}?", "answer": "Ada", "type": empty}) + "\n"
+            for n, empty in enumerate(["", None] * 6)
+        )
+    assert "mine_qa" in began(verb, "--type", "qa")
+    said = Path("data/mixed/info.json").read_text()
+    assert [json.loads(said)["sets"][n]["rows"] for n in (0, 1)] == [12, 12]
+
+
+@pytest.mark.parametrize("name", ["mine.csv", "mine.jsonl", "mine.json"])
+def test_a_file_that_is_not_utf_8_is_one_line_with_how_to_convert_it(
+    verb: Verbs, name: str
+) -> None:
+    given = [
+        {"problem": f"Wo in Zürich ist Haus {n}?", "answer": "Süd", "type": "qa"} for n in range(12)
+    ]
+    lines = [json.dumps(row, ensure_ascii=False) for row in given]
+    text = {
+        "csv": "problem,answer,type\n" + "".join(f"{','.join(row.values())}\n" for row in given),
+        "jsonl": "\n".join(lines),
+        "json": f"[{','.join(lines)}]",
+    }[name.partition(".")[2]]
+    Path(name).write_bytes(text.encode("latin-1"))
+    line = verb.refused("init", name, "--executor", ADDRESS)
+    assert line.startswith(f"error: {name}:{2 if name == 'mine.csv' else 1}")
+    assert "convert it: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW; the same in 11 more rows" in line
 
 
 def test_a_misspelled_field_is_refused_and_others_are_left_alone(verb: Verbs) -> None:

@@ -121,7 +121,7 @@ GOOD = to_json(QA)
     ("line", "reason"),
     [
         (b"{", "Expecting"),
-        (b"\xff\n", "utf-8"),
+        (b"\xff\n", "invalid UTF-8 at byte 0"),
         (b"[1]", "found list, wanted an object"),
         (b"[" * 100_000, "recursion|Expecting"),
         (json.dumps({**GOOD, "id": 3}).encode(), "'id' is int, wanted a text"),

@@ -247,7 +247,7 @@ def test_bad_row_stops_with_file_and_line(tmp_path: Path, line: bytes, reason: s
     assert not (tmp_path / "data").exists()
 
 
-def test_several_bad_rows_are_told_at_once_and_reading_stops_after_ten(tmp_path: Path) -> None:
+def test_bad_rows_are_told_at_once_and_what_is_the_same_for_many_once(tmp_path: Path) -> None:
     """One call tells what to mend: nobody has to come back for each row."""
     path = bad_file(tmp_path / "few", [b"<html>", b"[]"])
     with pytest.raises(DataError) as caught:
@@ -257,8 +257,29 @@ def test_several_bad_rows_are_told_at_once_and_reading_stops_after_ten(tmp_path:
     path = bad_file(tmp_path / "many", [b"<html>"] * 30)
     with pytest.raises(DataError) as caught:
         process(tmp_path / "many", tmp_path / "data", sets=("gsm8k",))
-    assert re.search(rf"\n{path}:22: not JSON.*\n.*; there may be more$", str(caught.value))
-    assert f"{path}:23" not in str(caught.value)
+    told = "; the same in 29 more rows (14, 15, 16, 17, 18, 19, 20, 21 ...). Mend them or pass --skip-bad"
+    assert str(caught.value).startswith(f"{path}:13: not JSON")
+    assert str(caught.value).endswith(told)
+    assert "\n" not in str(caught.value)
+
+
+def test_of_more_than_ten_kinds_of_bad_rows_ten_are_told(tmp_path: Path) -> None:
+    others = [json.dumps({"question": "q", "a" * n: ""}).encode() for n in range(1, 13)]
+    path = bad_file(tmp_path / "raw", others)
+    with pytest.raises(DataError) as caught:
+        process(tmp_path / "raw", tmp_path / "data", sets=("gsm8k",))
+    *told, do = str(caught.value).splitlines()
+    assert [line.partition(": ")[0] for line in told] == [f"{path}:{n}" for n in range(13, 23)]
+    assert do == "mend these rows or pass --skip-bad; there may be more"
+
+
+def test_rows_that_are_left_out_are_listed_once_a_kind(tmp_path: Path) -> None:
+    path = bad_file(tmp_path / "raw", [b"<html>"] * 1200 + [b"[]"])
+    (entry,) = process(tmp_path / "raw", tmp_path / "data", sets=("gsm8k",), skip_bad=True).sets
+    first, rest = entry.left_out()
+    assert first.startswith(f"{path}:13: not JSON")
+    assert "the same in 999 more rows (14, 15, " in first
+    assert rest == "and 201 more rows, not listed"
 
 
 def test_bad_rows_of_all_types_of_a_file_are_told_at_once(tmp_path: Path) -> None:
@@ -266,11 +287,11 @@ def test_bad_rows_of_all_types_of_a_file_are_told_at_once(tmp_path: Path) -> Non
     types = (*DOMAINS, "math")
     rows = [{"problem": TEXTS[i], "answer": [], "type": types[i % 4]} for i in range(12)]
     path = write_lines(tmp_path / "mine.jsonl", rows)  # only a question may be unanswerable
-    told = "".join(f"{path}:{n}: 'answer' is empty\n" for n in (1, 3, 4, 5, 7, 8, 9, 11, 12))
+    told = f"{path}:1: 'answer' is empty; the same in 8 more rows (3, 4, 5, 7, 8, 9, 11, 12)"
     for workers in (1, 2):
         with pytest.raises(DataError) as caught:
             process(tmp_path, tmp_path / "data", sets=(), custom=[path], workers=workers)
-        assert str(caught.value) == f"{told}mend these rows or pass --skip-bad"
+        assert str(caught.value) == f"{told}. Mend them or pass --skip-bad"
 
 
 def faults(problems: Sequence[Problem]) -> list[str]:

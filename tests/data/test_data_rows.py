@@ -97,7 +97,7 @@ def test_bad_lines_are_reported_and_reading_goes_on(tmp_path: Path) -> None:
     found = list(read_rows(path))
     assert [row.record for row in found] == [{"a": 1}, None, None, None, None, 7]
     assert found[1].fault.startswith("not JSON: Expecting property name")
-    assert found[2].fault == "invalid UTF-8 at byte 7"
+    assert found[2].fault.startswith("invalid UTF-8 at byte 7; save the file as UTF-8, or convert")
     assert found[3].fault == f"longer than {MAX_ROW_BYTES} bytes"
     assert found[4].fault
     assert found[4].where == f"{path}:5"
@@ -122,6 +122,8 @@ def test_bad_lines_are_reported_and_reading_goes_on(tmp_path: Path) -> None:
         ("a.zip", b"PK no zip", "not a readable zip archive"),
         ("a.csv", b'1,"2\n', "not CSV"),
         ("a.txt", b"1", "unknown kind of file"),
+        ("a.csv", "a,b\n1,2\n".encode("utf-16"), r":1: invalid UTF-8 .* iconv -f UTF-16 "),
+        ("a.jsonl", '{"a": 1}\n'.encode("utf-16-le"), r":1: invalid UTF-8 .* iconv -f UTF-16 "),
     ],
 )
 def test_unreadable_files_are_refused_with_their_place(

@@ -89,7 +89,18 @@ def test_a_cell_of_an_empty_list_is_no_answer(tmp_path: Path) -> None:
             "Who?,Ann,Ann\nWho?,Ann,qa\n",
             r"rows\.csv:1: found the first line 'Who\?', 'Ann', 'Ann'; wanted",
         ),
-        ("problem,answer,type\nWho?,,qa\n", r"rows\.csv:2: no 'answer' \(keys: problem, type\)"),
+        (
+            "problem,answer,type\nWho?,,qa\n",
+            r"rows\.csv: no row has 'answer' \(found: problem, type\)",
+        ),
+        (
+            "problem,answer,type\nWho?,Ann,qa\nWho?,,qa\n",
+            r"rows\.csv:3: no 'answer' \(keys: problem, type\)",
+        ),
+        (
+            "Who?,Ann\nWhich?,Bob\n",
+            r"no row has 'problem', 'answer', 'type' \(found: Who\?, Ann\); .* the first line names$",
+        ),
     ],
 )
 def test_a_table_that_is_none_is_one_line(tmp_path: Path, text: str, said: str) -> None:

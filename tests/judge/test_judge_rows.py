@@ -82,7 +82,7 @@ async def test_a_broken_row_is_named_and_nothing_is_written(
     assert names(tmp_path) == ["in.jsonl"]
 
 
-def test_each_bad_row_has_a_line_of_its_own(
+def test_each_kind_of_bad_row_has_a_line_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [MATH, {**MATH, "id": "2", "domain": "art"}, "text", {**MATH, "candidate": "1"}]
@@ -98,9 +98,14 @@ def test_each_bad_row_has_a_line_of_its_own(
         f"{tmp_path}/in.jsonl:{number}" for number in (2, 3, 4)
     ]
     monkeypatch.chdir(tmp_path)  # of a long path not all would be shown
-    with pytest.raises(DataError, match=r"and 5 more broken rows$") as raised:
-        read_rows(write(Path("other.jsonl"), [{"text": "x"}] * 25), read_answer)
+    kinds = [{**MATH, "id": str(n), "domain": "a" * n} for n in range(1, 26)] * 2
+    with pytest.raises(DataError, match=r"and 6 more kinds of broken rows$") as raised:
+        read_rows(write(Path("other.jsonl"), kinds), read_answer)
     assert len(str(raised.value).splitlines()) == 21
+    with pytest.raises(DataError) as raised:
+        read_rows(write(Path("same.jsonl"), [{"text": "x"}] * 3), read_answer)
+    same = "same.jsonl:1: no 'id' (keys: text); the same in 2 more rows (2, 3)"
+    assert str(raised.value) == same
 
 
 async def test_span_rows_have_the_official_scores(tmp_path: Path) -> None:

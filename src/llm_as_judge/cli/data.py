@@ -12,7 +12,8 @@ from llm_as_judge.data.process import process as run_process
 from llm_as_judge.data.process import sets_there
 from llm_as_judge.data.remarks import unused_columns
 from llm_as_judge.data.unify import SetReport
-from llm_as_judge.types import to_json
+from llm_as_judge.errors import ConfigError
+from llm_as_judge.types import Domain, known_domain, to_json
 from llm_as_judge.views.console import note, say, say_json
 from llm_as_judge.views.progress import Progress
 
@@ -47,6 +48,7 @@ def process(
     *,
     source: Path | None,
     custom: list[Path] | None,
+    type_: str | None,
     skip_bad: bool,
     workers: int,
     as_json: bool,
@@ -60,6 +62,7 @@ def process(
             settings.data_dir,
             sets=settings.sets,
             custom=custom or (),
+            custom_type=wanted_type(type_),
             seed=settings.seed,
             val_fraction=settings.val_fraction,
             mix_size=settings.mix_size,
@@ -83,9 +86,21 @@ def process(
             f"{entry.dataset:14} train {entry.train:6}  val {entry.val:5}  test {entry.test:5}  "
             f"refused {entry.refused}"
         )
-        for refusal in entry.refusals:
-            say(f"  left out {refusal.where}: {refusal.reason}")
+        for line in entry.left_out():
+            say(f"  left out {line}")
     say_remarks(report.sets)
+
+
+def wanted_type(given: str | None) -> Domain | None:
+    """What --type says.
+
+    Raises:
+        ConfigError: no type of rows.
+    """
+    domain = known_domain(given)
+    if given is not None and domain is None:
+        raise ConfigError(f"--type {given!r}: wanted math, qa or code")
+    return domain
 
 
 def say_remarks(sets: Sequence[SetReport]) -> None:

@@ -89,7 +89,7 @@ def _grade_rows(in_path: Path, out_path: Path, rules_only: bool, asked: Asked) -
     if code:
         tests = CodeTestCheck(settings.workflow.sandbox, settings.output.cache_dir())
         faults = tests([problem for _, problem in code])
-        refuse_rows([f"{p}: {fault}" for (p, _), fault in zip(code, faults, strict=True) if fault])
+        refuse_rows([(p, fault) for (p, _), fault in zip(code, faults, strict=True) if fault])
 
     async def job() -> GradedRows:
         async with open_judge(settings) as judge:

@@ -9,6 +9,7 @@ from shlex import quote
 from llm_as_judge.assembly import program_options, row_options
 from llm_as_judge.assembly.executor_settings import operator_settings
 from llm_as_judge.cli.asking import Asked
+from llm_as_judge.cli.data import wanted_type
 from llm_as_judge.cli.searching import run_search, say_estimate, vectors_of
 from llm_as_judge.config import Config
 from llm_as_judge.data.files import own_problems
@@ -40,7 +41,14 @@ from llm_as_judge.views.open_answers import open_runs
 
 
 def headroom(
-    asked: Asked, *, source: Path, limit: str, draws: int | None, out: Path, dry_run: bool
+    asked: Asked,
+    *,
+    source: Path,
+    type_: str | None,
+    limit: str,
+    draws: int | None,
+    out: Path,
+    dry_run: bool,
 ) -> None:
     settings = asked.settings()
     if source.is_dir():
@@ -50,7 +58,7 @@ def headroom(
             )
         _of_folder(source, settings)
         return
-    problems = _own_rows(source, limit, settings)
+    problems = _own_rows(source, wanted_type(type_), limit, settings)
     temperature = operator_settings(settings).temperature
     # all of the shipped programs, and no others: a small bank
     repeated = draws or usual_draws(temperature)
@@ -121,12 +129,13 @@ def _of_folder(folder: Path, settings: Config) -> None:
         say(line)
 
 
-def _own_rows(path: Path, limit: str, settings: Config) -> Rows:
+def _own_rows(path: Path, type_: Domain | None, limit: str, settings: Config) -> Rows:
     most = int(limit) if limit.isdecimal() else 0
     if limit != "all" and most < 2:
         raise ConfigError(f"--limit {limit}: wanted how many rows, at least 2, or all")
-    rows_of = own_problems if path.suffix in TABLES else problem_file
-    there = {problem.id: problem for problem in rows_of(path)}
+    of_table = type_ or path.suffix in TABLES
+    given = own_problems(path, type_) if of_table else problem_file(path)
+    there = {problem.id: problem for problem in given}
     kept = without_test_rows(row_options(settings), there.values())
     if there and not kept:
         raise DataError(

@@ -12,7 +12,7 @@ from llm_as_judge.assembly.chat_models import TRIED_S, require_endpoints, requir
 from llm_as_judge.assembly.code_tests import CodeTestCheck
 from llm_as_judge.assembly.documents import open_library
 from llm_as_judge.cli.asking import Asked
-from llm_as_judge.cli.data import say_remarks
+from llm_as_judge.cli.data import say_remarks, wanted_type
 from llm_as_judge.cli.own_file import OwnTask, own_file_text, unedited_task
 from llm_as_judge.config import ADDRESS_FORM, OWN_FILE, RULES_ALONE, Config, load_endpoints
 from llm_as_judge.config.providers import provider_of
@@ -24,6 +24,7 @@ from llm_as_judge.errors import ConfigError, DataError, ModelError
 from llm_as_judge.evaluation.search.run import LEAST_ROWS
 from llm_as_judge.files import write_atomically
 from llm_as_judge.quoting import quoted
+from llm_as_judge.types import Domain
 from llm_as_judge.views.console import note, say
 from llm_as_judge.views.live import several
 from llm_as_judge.views.progress import Progress
@@ -32,7 +33,8 @@ ENOUGH_TEST_ROWS = 30
 """With fewer, a 95 % interval is wider than 35 points at one half right."""
 
 
-def init(asked: Asked, *, rows: Path, skip_bad: bool) -> None:
+def init(asked: Asked, *, rows: Path, type_: str | None, skip_bad: bool) -> None:
+    given = wanted_type(type_)
     if not is_of_hub(rows):
         require_rows(rows)
     if asked.flags["executor.model"] is None:
@@ -56,6 +58,7 @@ def init(asked: Asked, *, rows: Path, skip_bad: bool) -> None:
         home,
         settings.data.val_fraction,
         settings.data.seed,
+        given=given,
         skip_bad=skip_bad,
         tests=CodeTestCheck(settings.workflow.sandbox, settings.output.cache_dir()),
     )
@@ -81,7 +84,7 @@ def init(asked: Asked, *, rows: Path, skip_bad: bool) -> None:
     trouble = _trouble(settings, task)
     if (endpoint is not None or provider_of(executor)) and not trouble:
         say("endpoint it serves the model and gave a reply")
-    _next(file)
+    _next(f"{quote(str(file))}{f' --type {given}' if given else ''}")
     if trouble:  # last, where it is read
         note(f"warning: {trouble}. Or run init again with the right --executor", "yellow")
 
@@ -108,6 +111,7 @@ def _split(
     val_fraction: float,
     seed: int,
     *,
+    given: Domain | None,
     skip_bad: bool,
     tests: CodeTestCheck,
 ) -> ProcessReport:
@@ -122,7 +126,7 @@ def _split(
                     f"{part.largest_group}; wanted two groups or more. Add other questions"
                 )
 
-    others = sets_there(data_dir) - {part.name for part in custom_datasets(rows)}
+    others = sets_there(data_dir) - {part.name for part in custom_datasets(rows, given)}
     if others:
         raise DataError(
             f"{data_dir}: holds other rows already ({', '.join(sorted(others))}); name another "
@@ -134,6 +138,7 @@ def _split(
             data_dir,
             sets=(),
             custom=(rows,),
+            custom_type=given,
             seed=seed,
             val_fraction=val_fraction,
             skip_bad=skip_bad,
@@ -175,8 +180,8 @@ def _print_sizes(report: ProcessReport, kinds: Sequence[SetKinds]) -> None:
                 "  your passages are too large for a sixth of the rows as test rows: the smallest passage is test, "
                 f"{part.test} of {part.rows} rows"
             )
-        for refusal in part.refusals:
-            say(f"  left out {refusal.where}: {refusal.reason}")
+        for line in part.left_out():
+            say(f"  left out {line}")
     say_remarks(report.sets)
     _print_answer_kinds(kinds)
     bare = [
@@ -231,10 +236,10 @@ def _print_answer_kinds(kinds: Sequence[SetKinds]) -> None:
 _ONE_SIDE = "rows with the same passage, or with nearly the same question, stay on one side"
 
 
-def _next(rows: Path) -> None:
+def _next(rows: str) -> None:
     for words in (
         "evaluate --policy direct",
-        f"headroom {quote(str(rows))}",
+        f"headroom {rows}",
         "evaluate --untrained",
         "train --steps 60 --set training.warm_start=results/headroom/bank",
         "evaluate",

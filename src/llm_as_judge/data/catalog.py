@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from llm_as_judge.config import HubRecord, load_hub_records
 from llm_as_judge.data import code, custom, mathematics, questions
-from llm_as_judge.data.rows import RawRow, headed, read_rows
+from llm_as_judge.data.rows import RawRow, read_rows
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.imported import OURS
 from llm_as_judge.plugins import Registry, read_options
@@ -261,17 +261,19 @@ def require_rows(path: Path) -> None:
         )
 
 
-def custom_datasets(path: Path) -> list[Dataset]:
+def custom_datasets(path: Path, type_: Domain | None = None) -> list[Dataset]:
     """One's own file (JSONL or a table) as a data set named like the file, or one for each type in it.
 
+    Args:
+        type_: of the rows that say none.
     Raises:
-        DataError: no such file, or the name of a known set.
+        DataError: no such file, the name of a known set, or no row has what each needs.
     """
     require_rows(path)
     name = path.name.split(".")[0]
     if name in CATALOG:
         raise DataError(f"{path}: {name!r} is the name of a known data set; rename the file")
-    types = {custom.custom_domain(row) for row in headed(read_rows(path))}
+    types = custom.types_in(path, type_)
     domains = [domain for domain in DOMAINS if domain in types] or ["qa"]
     parts = []
     for domain in domains:
@@ -282,11 +284,13 @@ def custom_datasets(path: Path) -> list[Dataset]:
         parts.append(
             Dataset(
                 *(own_dataset(part, domain), "", (path.name,), OWN_SPLIT, "unknown", convert),
-                flatten=partial(_of_types, types=taken),
+                flatten=partial(_of_types, types=taken, type_=type_),
             )
         )
     return parts
 
 
-def _of_types(rows: Iterable[RawRow], types: Sequence[Domain | None]) -> Iterator[RawRow]:
-    return (row for row in headed(rows) if custom.custom_domain(row) in types)
+def _of_types(
+    rows: Iterable[RawRow], types: Sequence[Domain | None], type_: Domain | None
+) -> Iterator[RawRow]:
+    return (row for row in custom.own_rows(rows, type_) if custom.custom_domain(row) in types)

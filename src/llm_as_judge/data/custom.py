@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from llm_as_judge.data.answer_fields import (
@@ -18,14 +19,61 @@ from llm_as_judge.data.answer_fields import (
     require_fitting,
 )
 from llm_as_judge.data.golds import answer_texts, read_golds, require_no_decimal_comma
-from llm_as_judge.data.rows import RawRow, RowError, field, fields, text, texts
+from llm_as_judge.data.rows import (
+    TABLES,
+    RawRow,
+    RowError,
+    field,
+    fields,
+    headed,
+    read_rows,
+    text,
+    texts,
+)
 from llm_as_judge.data.tests import read_tests, tested_function
+from llm_as_judge.errors import DataError
+from llm_as_judge.told import names
 from llm_as_judge.types import Domain, Problem, known_domain
 
 
 def is_own_row(record: Any) -> bool:
     """Whether a record has the form of one's own rows, and not that of a unified problem."""
     return isinstance(record, dict) and "problem" in record and "question" not in record
+
+
+def own_rows(rows: Iterable[RawRow], type_: Domain | None) -> Iterator[RawRow]:
+    """The rows, of a table by the names of its columns; those that say no type are of ``type_``."""
+    for row in headed(rows):
+        if type_ and isinstance(row.record, dict) and row.record.get("type") in (None, ""):
+            row = replace(row, record={**row.record, "type": type_})
+        yield row
+
+
+_NEEDED = ("problem", "answer", "type")
+
+
+def types_in(path: Path, type_: Domain | None) -> set[Domain | None]:
+    """The types that the rows of one's own file say, or are given; None among them: a row says none.
+
+    Raises:
+        DataError: the file cannot be read, or no row at all has a problem, an answer or a type.
+    """
+    types, found = set[Domain | None](), dict[str, None]()
+    for row in own_rows(read_rows(path), type_):
+        types.add(custom_domain(row))
+        if isinstance(row.record, dict):
+            found |= dict.fromkeys(row.record)
+    missing = [name for name in _NEEDED if name not in found]
+    if found and missing:
+        do = f"wanted {', '.join(_NEEDED)}"
+        if path.suffix in (".csv", ".tsv"):
+            do += ": columns that the first line names"
+        if missing == ["type"]:
+            what = "column" if path.suffix in TABLES else "field"
+            do = f"write a {what} type with math, qa or code, or give it to all: --type qa"
+        told = ", ".join(map(repr, missing))
+        raise DataError(f"{path}: no row has {told} (found: {names(found)}); {do}")
+    return types
 
 
 def custom_domain(row: RawRow) -> Domain | None:
@@ -47,9 +95,8 @@ def custom(row: RawRow, split: str, dataset: str = "custom") -> Problem:
     """
     record = fields(row.record)
     _require_no_misspelled(record)
-    if missing := [repr(name) for name in ("problem", "answer", "type") if name not in record]:
-        keys = ", ".join(map(str, record)) or "none"
-        raise RowError(f"no {', '.join(missing)} (keys: {keys})")
+    if missing := [repr(name) for name in _NEEDED if name not in record]:
+        raise RowError(f"no {', '.join(missing)} (keys: {names(record)})")
     domain = known_domain(text(record, "type"))
     if domain is None:
         raise RowError(f"'type' is {record['type']!r}, wanted math, code or qa")

@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from llm_as_judge.data.answer_fields import require_fitting
 from llm_as_judge.data.code import graded_by_all_asserts
-from llm_as_judge.data.custom import custom, custom_domain, is_own_row
+from llm_as_judge.data.custom import custom, custom_domain, is_own_row, own_rows, types_in
 from llm_as_judge.data.rows import (
     MAX_ROW_BYTES,
     TABLES,
@@ -18,12 +18,12 @@ from llm_as_judge.data.rows import (
     RawRow,
     RowError,
     compact,
-    headed,
     read_rows,
 )
 from llm_as_judge.errors import DataError
 from llm_as_judge.files import write_atomically
-from llm_as_judge.types import DOMAINS, AnswerSpec, Problem, from_json, to_json
+from llm_as_judge.told import invalid_utf8
+from llm_as_judge.types import DOMAINS, AnswerSpec, Domain, Problem, from_json, to_json
 
 _FIELDS = tuple(Problem.__dataclass_fields__)
 _NO_SPEC = AnswerSpec()
@@ -40,8 +40,11 @@ def encode_problem(problem: Problem) -> bytes:
         if problem.spec != _NO_SPEC:
             record["spec"] = to_json(problem.spec)
         line = compact(record).encode()
-    except UnicodeEncodeError:
-        raise RowError("invalid UTF-8 (undecodable bytes or a lone surrogate)") from None
+    except UnicodeEncodeError as error:  # readers leave such a sign for a byte that is no text
+        undecodable = "\udc80" <= error.object[error.start] <= "\udcff"
+        raise RowError(
+            invalid_utf8() if undecodable else "invalid UTF-8 (a lone surrogate)"
+        ) from None
     if b"\\u0000" in line and _has_nul(json.loads(line)):
         raise RowError("holds a NUL character")
     if len(line) >= MAX_ROW_BYTES:
@@ -76,6 +79,8 @@ def decode_problem(line: bytes, path: Path, number: int) -> Problem:
             problem = _problem(row)
     except RowError as error:
         raise DataError(f"{where}: {error} (own rows: docs/DATA.md)") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where}: {invalid_utf8(line, error.start)}") from None
     except json.JSONDecodeError as error:  # it knows of lines, too, but of those of one line
         raise DataError(
             f"{where}: not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}. Run: llm-as-judge data process"
@@ -142,14 +147,17 @@ def read_problems(path: Path) -> Iterator[Problem]:
         yield decode_problem(line, path, number)
 
 
-def own_problems(path: Path) -> list[Problem]:
-    """Problems of a table of one's own rows: CSV, TSV or parquet, by the names of the columns.
+def own_problems(path: Path, type_: Domain | None = None) -> list[Problem]:
+    """Problems of a file of one's own rows, of a table by the names of the columns.
 
+    Args:
+        type_: of the rows that say none.
     Raises:
         DataError: the file cannot be read, or a row is not as wanted (``file:line``).
     """
+    types_in(path, type_)  # what holds for all rows is said once
     found = []
-    for row in headed(read_rows(path)):
+    for row in own_rows(read_rows(path), type_):
         if row.fault:
             raise DataError(f"{row.where}: {row.fault} (own rows: docs/DATA.md)")
         try:

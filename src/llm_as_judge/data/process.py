@@ -80,6 +80,7 @@ def process(
     *,
     sets: Sequence[str] = DATASETS,
     custom: Sequence[Path] = (),
+    custom_type: Domain | None = None,
     seed: int = 0,
     val_fraction: float = 0.02,
     mix_size: int | None = None,
@@ -94,7 +95,8 @@ def process(
 
     Args:
         raw_dir: what ``data download`` wrote, or any folder of upstream files in the same layout.
-        sets: names of the catalog; ``custom``: one's own JSONL files beside them.
+        sets: names of the catalog; ``custom``: one's own files beside them; ``custom_type``: of
+            their rows that say none.
         mix_size: rows of train_mixed.jsonl; default the number of unique train rows.
         limit_per_set: at most so many rows of each set, drawn at random before the split.
         skip_bad: leave bad rows out and count them, instead of stopping at the first.
@@ -109,7 +111,9 @@ def process(
         OutputError: ``data_dir`` cannot be written.
     """
     datasets = [(CATALOG[name], raw_dir) for name in dict.fromkeys(sets)]
-    datasets += [(part, path.parent) for path in custom for part in custom_datasets(path)]
+    datasets += [
+        (part, path.parent) for path in custom for part in custom_datasets(path, custom_type)
+    ]
     _require_apart([dataset.name for dataset, _ in datasets])
     fresh = not data_dir.exists()
     with output_errors(data_dir):

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
 from llm_as_judge.errors import DataError
+from llm_as_judge.told import invalid_utf8, is_utf16, names
 
 MAX_ROW_BYTES = 8 * 2**20
 """A record longer than this is refused: no upstream set has one, and one line could fill memory."""
@@ -115,6 +116,8 @@ def _read_stream(stream: BinaryIO, place: str, name: str) -> Iterator[RawRow]:
                     f"{place}:1: an HTML or XML page, not data (an error page of the server?). "
                     "Download the file again"
                 )
+            if is_utf16(head):
+                raise DataError(f"{place}:1: {invalid_utf8(head, 0)}")
             yield from _READERS[name.rpartition(".")[2]](reader, place, name, counter)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
@@ -147,7 +150,7 @@ def _jsonl_rows(stream: BinaryIO, place: str, name: str, at: _Position) -> Itera
             try:
                 record = json.loads(line.decode("utf-8-sig" if at.line == 1 else "utf-8"))
             except UnicodeDecodeError as error:
-                fault = f"invalid UTF-8 at byte {error.start}"
+                fault = invalid_utf8(line, error.start)
             except (RecursionError, ValueError) as error:
                 fault = _not_json(error)
         yield RawRow(where, at.rows, record, name, fault)
@@ -367,7 +370,7 @@ def field(record: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
         RowError: missing, or of another type.
     """
     if name not in record:
-        raise RowError(f"no {name!r} (keys: {', '.join(map(str, record)) or 'none'})")
+        raise RowError(f"no {name!r} (keys: {names(record)})")
     value = record[name]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise RowError(f"{name!r} is {type(value).__name__}, wanted {kind.__name__}")

@@ -22,6 +22,7 @@ from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.data.split import GroupedSplit, size_of_test, split_rows
 from llm_as_judge.errors import DataError
 from llm_as_judge.plugins import error_line
+from llm_as_judge.told import told_once
 from llm_as_judge.types import Domain, Problem
 from llm_as_judge.types.plain import omit_default
 
@@ -30,8 +31,8 @@ Progress = Callable[[str, int, int | None], None]
 TestCheck = Callable[[Sequence[Problem]], Sequence[str]]
 """Of each code problem what is wrong with its tests; empty where nothing is."""
 _REFUSALS_KEPT = 1000
+"""Bad rows after which reading stops, too, where they are not left out."""
 _BAD_TOLD = 10
-"""Bad rows after which reading stops, where they are not left out."""
 
 
 def silent(what: str, done: int, total: int | None) -> None:
@@ -86,6 +87,13 @@ class SetReport:
     unused: tuple[str, ...] = omit_default(())
     """Columns of own rows that nothing reads."""
 
+    def left_out(self) -> list[str]:
+        """A line for each kind of refusal."""
+        told = told_once((one.where, one.reason) for one in self.refusals)
+        if more := self.refused - len(self.refusals):
+            told.append(f"and {more} more rows, not listed")
+        return told
+
 
 @dataclass(frozen=True, slots=True)
 class SetPlan:
@@ -102,17 +110,20 @@ class SetPlan:
 
 
 class BadRowsError(DataError):
-    """Rows that are not left out: the first ones, each with its place and reason."""
+    """Rows that are not left out: each kind with its place and reason."""
 
     def __init__(self, refusals: Sequence[Refusal]) -> None:
         self.refusals = tuple(refusals)
-        told = self.refusals[:_BAD_TOLD]
-        reasons = [f"{one.where}: {one.reason}" for one in told]
+        told = told_once((one.where, one.reason) for one in refusals)
         if len(told) == 1:
-            super().__init__(f"{reasons[0]}. Mend it or pass --skip-bad")
+            those = "it" if len(refusals) == 1 else "them"
+            super().__init__(f"{told[0]}. Mend {those} or pass --skip-bad")
             return
-        more = "; there may be more" if len(self.refusals) >= _BAD_TOLD else ""
-        super().__init__("\n".join([*reasons, f"mend these rows or pass --skip-bad{more}"]))
+        is_all = len(told) <= _BAD_TOLD and len(refusals) < _REFUSALS_KEPT
+        more = "" if is_all else "; there may be more"
+        super().__init__(
+            "\n".join([*told[:_BAD_TOLD], f"mend these rows or pass --skip-bad{more}"])
+        )
 
     def __reduce__(self) -> tuple[type[BadRowsError], tuple[tuple[Refusal, ...]]]:
         """Comes back whole from another process."""
@@ -251,7 +262,7 @@ def _problems(plan: SetPlan, found: _Unified) -> Iterator[_Placed]:
             line = encode_problem(problem)
         except RowError as error:
             found.refuse(row.where, str(error))
-            if not plan.skip_bad and found.refused == _BAD_TOLD:
+            if not plan.skip_bad and found.refused == _REFUSALS_KEPT:
                 break
             continue
         seen.add(problem.id)

@@ -24,6 +24,7 @@ from llm_as_judge.grading.choice import gold_options
 from llm_as_judge.grading.graders import FAILED, failed_as_open
 from llm_as_judge.grading.squad import Facts, prediction, span_scores
 from llm_as_judge.judge.scoring import UNSURE
+from llm_as_judge.told import invalid_utf8, told_once
 from llm_as_judge.types import (
     DATASET_INFO,
     DOMAINS,
@@ -211,11 +212,11 @@ def placed_rows(path: Path, read: Callable[[AnswerRow], Read]) -> list[tuple[str
     """What ``read`` makes of every line that is not blank, each with its place, ``file:line``.
 
     Raises:
-        DataError: no such file, not UTF-8; or a line ``file:line: reason`` for each row that is
-            no JSON object, has an id that came before, or that ``read`` refuses (the first 20).
+        DataError: no such file, not UTF-8; or what :func:`refuse_rows` says of the rows that are
+            no JSON object, have an id that came before, or that ``read`` refuses.
     """
     found: list[tuple[str, Read]] = []
-    broken: list[str] = []
+    broken: list[tuple[str, str]] = []
     seen: dict[str, int] = {}
     for number, line in _lines(path):
         try:
@@ -223,19 +224,22 @@ def placed_rows(path: Path, read: Callable[[AnswerRow], Read]) -> list[tuple[str
             _require_new_id(row, seen, number)
             found.append((f"{path}:{number}", read(row)))
         except DataError as error:
-            broken.append(f"{path}:{number}: {error}")
+            broken.append((f"{path}:{number}", str(error)))
     refuse_rows(broken)
     return found
 
 
-def refuse_rows(broken: Sequence[str]) -> None:
+def refuse_rows(broken: Sequence[tuple[str, str]]) -> None:
     """
+    Args:
+        broken: ``file:line`` and reason of each broken row.
     Raises:
-        DataError: there are broken rows, each ``file:line: reason``; the first 20 are told.
+        DataError: there are some; the first 20 kinds are told.
     """
     if broken:
-        more = [f"and {len(broken) - _SHOWN} more broken rows"] if len(broken) > _SHOWN else []
-        raise DataError("\n".join([*broken[:_SHOWN], *more]))
+        told = told_once(broken)
+        more = [f"and {len(told) - _SHOWN} more kinds of broken rows"] if len(told) > _SHOWN else []
+        raise DataError("\n".join([*told[:_SHOWN], *more]))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -249,7 +253,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 at byte {error.start}") from None
+        raise DataError(f"{path}: {invalid_utf8(error.object, error.start)}") from None
     return ((number, line) for number, line in enumerate(lines, 1) if line.strip())
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from llm_as_judge.grading.number import Quantity, is_written_as, singular
+from llm_as_judge.grading.number import FACTORS, Quantity, is_written_as, singular
 from llm_as_judge.grading.units import ANY_UNIT, Unit, read_unit, same_dimensions
 from llm_as_judge.grading.wordlists import HUNDREDTHS
 from llm_as_judge.types import UNSPECIFIED, AnswerKind, AnswerSpec, Domain
@@ -31,6 +31,12 @@ _ASKED_UNIT = tuple(
         r"\bin ([\w/°$€£]+(?: per \w+| an? \w+)?)\s*(?:\?|,|\.|$)",
         r"\b(?:number|amount) of (\w+)",
     )
+)
+_SCALE = "(dozen|hundred|thousand|million|billion|trillion)"
+_ASKED_SCALE = re.compile(
+    rf"\bhow (?:many|much) {_SCALE}s?\b(?: of\b)?"
+    rf"|\bin {_SCALE}s(?=(?: of \w+)?\s*(?:[?,.]|$))(?: of\b)?",
+    re.IGNORECASE,
 )
 _ASKS_AGE = re.compile(r"\b(?:how old|what age)\b", re.IGNORECASE)
 _ASKS_PERCENT = re.compile(r"(?<!\d)(?<!\d[ \\-])(?:percent|per cent|%)", re.IGNORECASE)
@@ -149,7 +155,7 @@ def asking_sentence(question: str) -> str:
 
 def asked_units(question: str) -> tuple[Unit, ...]:
     """Readings of the unit that a question asks for: "how many minutes", "in km/h?"; none where it asks for none."""
-    ask = asking_sentence(question)
+    ask = _ASKED_SCALE.sub(lambda m: "how many" if m[1] else "in", asking_sentence(question))
     for found in (match for pattern in _ASKED_UNIT for match in pattern.finditer(ask)):
         words = found[1].split()
         words = " ".join(words[words[0].casefold() == "in" :])  # "how much in dollars?"
@@ -158,6 +164,20 @@ def asked_units(question: str) -> tuple[Unit, ...]:
             if units := read_unit(" ".join(words[:end])):
                 return units
     return read_unit("years") if _ASKS_AGE.search(ask) else ()
+
+
+def _asked_scale(question: str) -> int:
+    """What one stands for where "how many thousand" or "in millions" is asked, else 1."""
+    found = _ASKED_SCALE.search(asking_sentence(question))
+    return FACTORS[(found[1] or found[2]).casefold()] if found else 1
+
+
+def _in_scale(number: Quantity, scale: int) -> Quantity:
+    """``number`` in what is asked for: bare it is so, with its scale or thing ("20 thousand", "20,000 people") not."""
+    if scale == 1 or not (number.scaled or number.unit):
+        return number
+    step = None if number.step is None else number.step / scale
+    return replace(number, value=number.value / scale, step=step)
 
 
 def _named_units(question: str) -> list[Unit]:
@@ -182,12 +202,16 @@ def kind_of(number: Quantity) -> AnswerKind:
 
 
 def compare_numbers(gold: Quantity, candidate: Quantity, asked: Asked) -> Decision:
-    """(correct, rule, explanation); correct is None where a unit leaves doubt."""
+    """(correct, rule, explanation); correct is None where a unit or a scale leaves doubt."""
     if gold.percent != candidate.percent:
         per_cent = _compare_percent(gold, candidate, asked)
         if per_cent is not None:
             return per_cent
-    return _compare_units(gold, candidate, asked)
+    scale = _asked_scale(asked.question)
+    decided = _compare_units(_in_scale(gold, scale), _in_scale(candidate, scale), asked)
+    if scale > 1 and not decided[0] and gold.value == candidate.value:
+        return None, "number.scale", f"one stands for {scale:,} in the question"
+    return decided
 
 
 def _compare_percent(gold: Quantity, candidate: Quantity, asked: Asked) -> Decision | None:

@@ -21,17 +21,18 @@ from llm_as_judge.grading.number_words import SCALES, cardinal, fraction, is_num
 from llm_as_judge.grading.units import Unit, read_unit, same_dimensions
 from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS
 
-_FACTORS = {
+FACTORS = {
     **SCALES,
     **{f"{name}s": value for name, value in SCALES.items()},
     "dozen": 12,
+    "dozens": 12,
     "k": 1000,
     "mn": 10**6,
     "mio": 10**6,
     "bn": 10**9,
     "tn": 10**12,
 }
-_OF_MONEY = {**_FACTORS, "m": 10**6, "b": 10**9}
+_OF_MONEY = {**FACTORS, "m": 10**6, "b": 10**9}
 """Letters that scale a sum of money: "$3m" is no length."""
 
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
@@ -93,6 +94,8 @@ class Quantity:
     """Digits from the first that is not zero; 0 = not written in digits."""
     remark: str = ""
     """Words behind the unit: "left", "per box"."""
+    scaled: bool = False
+    """Was it written with a word such as "thousand", which ``value`` has been multiplied by?"""
 
     @property
     def units(self) -> tuple[Unit, ...]:
@@ -204,7 +207,7 @@ def _single(text: str) -> Quantity | None:
 
 def _with_tail(number: Quantity, tail: str, currency: str) -> Quantity | None:
     """With the scale, per cent sign and unit that ``tail`` gives; None if it is neither."""
-    scales = _OF_MONEY if currency else _FACTORS
+    scales = _OF_MONEY if currency else FACTORS
     factor = 1
     while scale := re.match(r"[\s-]*([^\W\d_]+)\b\.?", tail):
         word = scale[1].casefold()
@@ -239,6 +242,7 @@ def _with_tail(number: Quantity, tail: str, currency: str) -> Quantity | None:
         percent=percent is not None,
         step=step,
         remark=remark,
+        scaled=number.scaled or factor > 1,
         places=number.places if factor == 1 else 0,
     )
 
@@ -353,7 +357,7 @@ def _spelled(text: str, currency: str) -> Quantity | None:
         if words[used : used + 1] == ["and"] and (more := fraction(words[used + 1 :])):
             value, used = value + more[0], used + 1 + more[1]
     elif words[:1] in (["a"], ["an"]) and len(words) > 1:
-        if words[1] not in _FACTORS and not read_unit(_split_unit(" ".join(words[1:]))[0]):
+        if words[1] not in FACTORS and not read_unit(_split_unit(" ".join(words[1:]))[0]):
             return None
         value, used = Fraction(1), 1
     else:
@@ -363,7 +367,8 @@ def _spelled(text: str, currency: str) -> Quantity | None:
         return None
     if any(map(is_number_word, words[used:])):
         return None
-    return _with_tail(Quantity(sign * value, "words"), tail, currency)
+    scaled = any(word in FACTORS for word in words[:used])
+    return _with_tail(Quantity(sign * value, "words", scaled=scaled), tail, currency)
 
 
 # --------------------------------------------------------------------------------- digits to value

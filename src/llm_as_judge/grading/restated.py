@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from llm_as_judge.grading.text import contains_words, normal_tokens
+from llm_as_judge.grading.units import read_unit
 
 Words = Sequence[str]
 
@@ -29,8 +30,9 @@ _INTERROGATIVES = frozenset(
 _UNDOING = frozenset(["no", "not", "never", "without", "cannot", "cant", "wont", "and", "or"])
 """Words of a question that leave it open what a part of it says."""
 _AT = frozenset(["at", "in", "on"])
-"""Before a time or a place that a question asks for without them."""
-_STOP = re.compile(r"[?:;\n]|[.!]\s")
+"""Before a time or a place that a question asks for without them, as "for" before a duration."""
+_STOP = re.compile(r"[?;\n]|(?<!\d):|:(?!\d)|[.!]\s")
+"""A colon between digits is one of a time of day."""
 _PLAIN = frozenset(",.'\"&\N{RIGHT SINGLE QUOTATION MARK}")
 """Punctuation that makes no other statement; of all other signs only those of question and gold may stand."""
 _LONGER = 60
@@ -55,7 +57,11 @@ def restates(text: str, gold: str, asking: str) -> bool:
     endings = _endings(before + behind, front + rest, which)
     if endings is None or (before and not _may_begin(before, front, before + behind + rest)):
         return False
+    noun = _noun_told(which, rest, wanted, behind)
     ends = list(_ends(which, rest))
+    if noun:
+        ends.append(rest[_first_auxiliary(rest) :])
+        behind = behind[len(noun) if behind[: len(noun)] == noun else 0 :]
     if front and _content(before) == _content(front):
         inside = (
             ends if _AUXILIARIES.intersection(rest) else [rest[n:] for n in range(len(rest) + 1)]
@@ -64,13 +70,13 @@ def restates(text: str, gold: str, asking: str) -> bool:
             return True
     if _content(before) and _content(behind):
         return False
-    if before and before[-1] in _AT and which in ("when", "where"):
+    if before and not front and before[-1] in _prepositions(which, rest, noun):
         before = before[:-1]
     moved = _content(front)  # "to whom" ends as "to Ann"
     if moved and not (before and len(moved) == 1):
         return False
     told = _content(before + behind)
-    return any(_same(told, _content(end) + moved, endings) for end in ends if _content(end))
+    return any(_same(told, _content(end) + moved, endings) for end in ends if noun or _content(end))
 
 
 def affirms(text: str, asking: str) -> bool | None:
@@ -157,12 +163,45 @@ def _may_begin(before: Words, front: Words, others: Words) -> bool:
 
 def _ends(which: str, rest: Words) -> Iterator[Words]:
     """What is left of the words behind the interrogative without those that belong to it."""
-    first = next((n for n, word in enumerate(rest) if word in _AUXILIARIES), None)
-    most = 1 if first is None else first
+    most = _first_auxiliary(rest)
     if which not in ("what", "which"):
         most = int(which == "how")
+    elif most == len(rest):
+        most = 1
     for count in range(min(most, len(rest)) + 1):
         yield rest[count:]
+
+
+def _first_auxiliary(rest: Words) -> int:
+    return next((n for n, word in enumerate(rest) if word in _AUXILIARIES), len(rest))
+
+
+def _noun_told(which: str, rest: Words, gold: Words, behind: Words) -> Words:
+    """What is asked for, where a statement names it with the gold: "14 days" for "How many days", "56 m tall" for
+    "How tall"; none where it does not."""
+    asked = rest[: _first_auxiliary(rest)]
+    if which not in ("how", "what", "which") or len(asked) == len(rest):
+        return ()
+    for noun in (asked, asked[1:]):
+        if noun and (behind[: len(noun)] == noun or gold[-len(noun) :] == noun):
+            return noun
+    return ()
+
+
+def _prepositions(which: str, rest: Words, noun: Words) -> frozenset[str]:
+    """What a statement may have before the gold that the question has not."""
+    if which in ("when", "where") or (which != "how" and _is_time(rest[:1])):
+        return _AT
+    lasts = which == "how" and (_is_time(noun[-1:]) or rest[:1] == ["long"])
+    return frozenset(["for"] if lasts else ())
+
+
+def _is_time(noun: Words) -> bool:
+    """ "year", "days", "time" """
+    return any(
+        word in ("time", "date") or (("second", 1),) in {one.dimensions for one in read_unit(word)}
+        for word in noun
+    )
 
 
 def _same(told: Words, wanted: Words, endings: Words) -> bool:

@@ -4,7 +4,12 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from llm_as_judge.grading.comparison import Asked, compare_numbers, kind_of
+from llm_as_judge.grading.comparison import (
+    Asked,
+    asking_sentence,
+    compare_numbers,
+    kind_of,
+)
 from llm_as_judge.grading.dates import (
     compare_clocks,
     compare_dates,
@@ -14,7 +19,7 @@ from llm_as_judge.grading.dates import (
     same_ratio,
 )
 from llm_as_judge.grading.number import Quantity, fold_number_signs, parse_number
-from llm_as_judge.grading.wordlists import new_words
+from llm_as_judge.grading.wordlists import informative, new_words, stem, tokens
 from llm_as_judge.types import AnswerKind
 
 
@@ -176,8 +181,13 @@ def _is_more_than_a_year(gold: str, asked: Asked) -> bool:
 
 
 def _of_words(remark: str, question: str) -> bool:
-    """Has ``remark`` only words of ``question``: "per minute" where "a minute" is asked for?"""
-    return not new_words(remark, question) - {"per", "each", "every"}
+    """Has ``remark`` only words of ``question``, in the order of the sentence that asks: "per minute" where "a minute"
+    is asked for?"""
+    if new_words(remark, question) - {"per", "each", "every"}:
+        return False
+    asking = [stem(word) for word in tokens(asking_sentence(question))]
+    later = iter(asking)
+    return all(word in later for word in map(stem, informative(remark)) if word in asking)
 
 
 def _is_era(number: Quantity) -> bool:

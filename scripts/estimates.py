@@ -50,21 +50,23 @@ class Part:
 def parts_of(lines: Iterable[tuple[float, str]], ended: float) -> Iterator[Part]:
     """The parts of a work from its lines, each with the seconds at which it came."""
     said: list[tuple[float, float, float]] = []
-    name, began, before = "", 0.0, 0
-    for now, line in lines:
-        if (match := _SAID.search(line)) is not None:
-            done, total = (int(match[key].replace(",", "")) for key in ("done", "total"))
-            if match["part"] != name or done < before:
-                if name:
-                    yield _part(name, began, now, said)
-                name, began, said = match["part"], now, []
-            before = done
-            if left := sum(
-                int(match[key] or 0) * size for key, size in (("h", 3600), ("min", 60), ("s", 1))
-            ):
-                said.append((now, done / max(total, 1), left))
+    name, began, before, over = "", 0.0, 0, None
+    for now, line in [*lines, (ended, "")]:
+        if (match := _SAID.search(line)) is None:
+            over = now if over is None else over  # the part has ended, or tells something else
+            continue
+        done, total = (int(match[key].replace(",", "")) for key in ("done", "total"))
+        if match["part"] != name or done < before:
+            if name:
+                yield _part(name, began, now if over is None else over, said)
+            name, began, said = match["part"], now, []
+        before, over = done, None
+        if left := sum(
+            int(match[key] or 0) * size for key, size in (("h", 3600), ("min", 60), ("s", 1))
+        ):
+            said.append((now, done / max(total, 1), left))
     if name:
-        yield _part(name, began, ended, said)
+        yield _part(name, began, ended if over is None else over, said)
 
 
 def _part(name: str, began: float, ended: float, said: list[tuple[float, float, float]]) -> Part:
@@ -119,7 +121,7 @@ def main() -> None:
     if not given.command:
         parser.error("a command is wanted")
     lines, seconds, status = lines_of(given.command, given.log)
-    parts = list(parts_of(lines, seconds))
+    parts = [part for part in parts_of(lines, seconds) if part.ratios]
     print(*parts, sep="\n")
     counted = sum(len(part.ratios) for part in parts)
     print(f"{seconds:6.0f} s  {sum(part.near for part in parts)} of {counted} within a third")

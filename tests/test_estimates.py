@@ -17,14 +17,15 @@ def test_an_estimate_is_held_against_the_time_until_the_next_part_begins() -> No
         (60.0, "part 1 of 2, bank: 6 of 8 runs, about 1 h 2 min left"),
         (90.0, "part 1 of 2, bank: 7 of 8 runs, about 5 s left"),  # in the last half minute
         (100.0, "part 2 of 2, training: 1 of 2 steps, about 2 min left"),
-        (220.0, "part 2 of 2, training: 0 of 2 steps"),
+        (220.0, "step 2 of 2: 60 s, right 50%"),
+        (230.0, "part 2 of 2, training: 0 of 2 steps"),
     ]
     bank, training, again = estimates.parts_of(lines, 300.0)
     assert (bank.name, bank.seconds) == ("part 1 of 2, bank", 100.0)
     assert bank.ratios == (45 / 60, 3720 / 40)
     assert bank.near == 1
     assert training.ratios == (1.0,)
-    assert (again.seconds, again.ratios) == (80.0, ())
+    assert (training.seconds, again.seconds, again.ratios) == (120.0, 70.0, ())
 
 
 def test_a_followed_file_is_read_to_its_end(tmp_path: Path) -> None:

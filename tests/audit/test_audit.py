@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -384,10 +385,22 @@ async def test_the_report_is_shown_in_tables(tmp_path: Path) -> None:
     text = console.export_text()
     assert "audit failed" in text
     assert "attacks accepted" in text
+    assert re.search(r"answer +┃ gold +┃ label +┃ verdict +┃ rule", text)
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(OutputError):
         write_report(report, blocked / "audit.json")
+
+
+async def test_a_mistake_stands_beside_what_its_label_says() -> None:
+    two = [next(case for case in OWN_LABELS if case.correct is said) for said in (False, True)]
+    turned = Falsified(lambda p, a, n: not is_right(p, a) if p.id.startswith("own-") else None)
+    report = await run_audit(turned, "f", "rules", two, attack_numbers=1)
+    shown = [(one["source"], one["label"], one["verdict"]) for one in report.examples]
+    assert shown == [("own", "incorrect", "correct"), ("own", "correct", "incorrect")]
+    fooled = await run_audit(Falsified(lambda p, a, n: True), "f", "rules", two, attack_numbers=1)
+    first = fooled.examples[0]
+    assert (first["source"], first["label"], first["verdict"]) == ("attack", "attack", "correct")
 
 
 def test_kappa_and_wilson_by_hand() -> None:

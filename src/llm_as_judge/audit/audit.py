@@ -36,6 +36,8 @@ Progress = Callable[[int, int], None]
 _CONCURRENCY = 8
 _AGAIN = 150
 """Cases graded a second time, to see whether verdicts are steady."""
+_MADE = frozenset({"attack", "control"})
+"""Sources of answers that no person labeled: they are made wrong, or right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ def _graded(case: Case, run: RunRecord) -> Graded:
 def _measure(
     graded: Sequence[Graded], fingerprint: str, mode: Mode, sample: float | None
 ) -> AuditReport:
-    by_label = [g for g in graded if g.case.source not in {"attack", "control"}]
+    by_label = [g for g in graded if g.case.source not in _MADE]
     labeled = by_label or graded
     attacks = [g for g in graded if g.case.source == "attack"]
     controls = [g for g in graded if g.case.source == "control"]
@@ -368,7 +370,7 @@ def _hashes(graded: Sequence[Graded]) -> dict[str, str]:
     kinds: dict[str, list[Case]] = defaultdict(list)
     for one in graded:
         source = one.case.source
-        kinds[source if source in {"attack", "control"} else "labeled"].append(one.case)
+        kinds[source if source in _MADE else "labeled"].append(one.case)
     return {kind: cases_sha256(cases) for kind, cases in kinds.items()}
 
 
@@ -386,7 +388,8 @@ def _examples(graded: Sequence[Graded]) -> tuple[dict[str, str], ...]:
             "question": beginning(g.case.problem.question, 200),
             "reference": beginning(" / ".join(g.case.problem.answers), 200),
             "candidate": beginning(g.case.candidate, 200),
-            "verdict": "correct" if g.verdict.correct else "incorrect",
+            "label": g.case.source if g.case.source in _MADE else _OUTCOMES[g.case.correct],
+            "verdict": _OUTCOMES[g.verdict.correct],
             "rule": g.verdict.rule,
         }
         for g in mistakes[:40]

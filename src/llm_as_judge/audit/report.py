@@ -132,10 +132,12 @@ def _sources(report: AuditReport) -> Table:
 def _mistakes(report: AuditReport) -> Table:
     shown, kept = report.examples[:SHOWN_MISTAKES], len(report.examples)
     title = f"Mistakes: {len(shown)} of the {kept} that the report keeps"
-    columns = (Column(name, overflow="fold") for name in ("answer", "gold", "verdict", "rule"))
+    heads = ("answer", "gold", "label", "verdict", "rule")
+    columns = (Column(name, overflow="fold") for name in heads)
     table = Table(*columns, title=title, title_justify="left")
     for one in shown:
-        table.add_row(*(escape(one[key]) for key in ("candidate", "reference", "verdict", "rule")))
+        keys = ("candidate", "reference", *heads[2:])
+        table.add_row(*(escape(one[key]) for key in keys))
     return table
 
 

@@ -15,7 +15,7 @@ from statistics import fmean
 from llm_as_judge.dollars import in_dollars
 from llm_as_judge.errors import DataError
 from llm_as_judge.evaluation.compare import Comparison, compare
-from llm_as_judge.evaluation.layout import read_full, read_results
+from llm_as_judge.evaluation.layout import read_full, read_results, rows_lie_beside, run_folder
 from llm_as_judge.evaluation.system_results import SystemResults, read_systems
 from llm_as_judge.files import read_json
 from llm_as_judge.runs.results import Results
@@ -56,6 +56,12 @@ def verdict(before: Path, after: Path, names: tuple[str, str] = (BEFORE, AFTER))
         names: what the two are called; ``before`` and ``after`` speak of training.
     """
     try:
+        if bare := [path for path in (before, after) if not rows_lie_beside(path)]:
+            folders = " and ".join(str(run_folder(path)) for path in bare)
+            return (
+                f"Figures alone: the rows of {' and '.join(map(str, bare))} are not here, so the two are not tested "
+                f"against each other. Nothing has to be done; for the test copy {folders} here as well."
+            )
         systems = read_systems([before, after])
         if len(systems) < 2:
             return "No verdict: the two are seeds of one evaluation."

@@ -85,6 +85,15 @@ def full_file(folder: Path) -> Path:
     return packed if packed.is_file() else folder / FULL
 
 
+def rows_lie_beside(path: Path) -> bool:
+    """False: figures alone, as of a recording that is shipped.
+
+    Raises:
+        DataError: see :func:`run_folder`.
+    """
+    return full_file(run_folder(path)).is_file()
+
+
 def full_files(folder: Path, evaluations: str) -> list[Path]:
     """Those of the evaluations below a folder that a pattern names, in order."""
     return sorted(

@@ -100,6 +100,21 @@ def test_each_table_of_the_page_is_what_its_command_makes_of_the_shipped_figures
     assert [row for row in shown if row not in made] == []
 
 
+@pytest.mark.slow
+def test_the_room_of_the_baselines_is_what_the_page_on_evaluation_says(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    run(["llm-as-judge", "headroom", "examples/baselines"], monkeypatch)
+    made, page = capsys.readouterr().out, (ROOT / "docs" / "evaluation.md").read_text()
+    (once,) = re.findall(r"(\+\S+ points \[[^]]+\]) by the draws of programs that ask once", made)
+    (most,) = re.findall(r"(\+\S+) points \[.+?\] as an upper bound", made)
+    (oracle,) = re.findall(r"did best on each problem: (\S+)%", made)
+    (best,) = re.findall(r"Use the best fixed program, (\w+)\.", made)
+    for figure in (f"has {once} by", f"{most} as an upper bound", f"({oracle} % in", f"`{best}`."):
+        assert figure in page
+
+
 def test_the_page_has_a_table_of_each_part() -> None:
     shown = {
         Path(word).parts[1]

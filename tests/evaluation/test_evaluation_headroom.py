@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -95,17 +97,41 @@ def test_draws_that_share_replies_are_no_evidence() -> None:
         assert "More draws tell how much of it is luck" in found.words
 
 
-def test_programs_that_ask_once_show_an_interaction_beside_votes() -> None:
-    planted, votes = part(with_interaction(0, 8.0), 0), voting(DRAWS, 0)
-    both = DomainTable(
-        np.concatenate([planted.right_JPD, votes.right_JPD]),
-        np.concatenate([planted.cost_JPD, votes.cost_JPD]),
-        planted.groups_P,
-        [*planted.calls_J, *votes.calls_J],
+def together(first: DomainTable, second: DomainTable) -> DomainTable:
+    return DomainTable(
+        np.concatenate([first.right_JPD, second.right_JPD]),
+        np.concatenate([first.cost_JPD, second.cost_JPD]),
+        first.groups_P,
+        [*first.calls_J, *second.calls_J],
+        names_J=[
+            *(f"once {j}" for j in range(len(first.calls_J))),
+            *["vote"] * len(second.calls_J),
+        ],
     )
-    found = audited(both)
+
+
+def test_programs_that_ask_once_show_an_interaction_beside_votes() -> None:
+    found = audited(together(part(with_interaction(0, 8.0), 0), voting(DRAWS, 0)))
     assert found.adaptation is True
     assert found.clear
+
+
+def test_what_a_better_fixed_program_has_too_is_not_gained_by_choosing() -> None:
+    """Those that ask once suit different problems; a vote is right on all of these, and by luck on others."""
+    once = part(with_interaction(0, 8.0), 0)
+    either = np.maximum(*once.right_JPD[:2, :, 0])
+    votes = part(np.stack([0.1 + 0.9 * either, np.full(PROBLEMS, 0.5)]), 1, calls=3.0)
+    found = audited(together(once, votes))
+    assert (found.best, found.adaptation is True, found.clear) == ("vote", False, False)
+    assert found.once is not None
+    assert found.once.value < 0.01
+
+
+def test_undecided_figures_name_the_fixed_program_to_use() -> None:
+    best = voting(DRAWS, 0)
+    found = audited(replace(best, names_J=[f"vote {j}" for j in range(len(best.calls_J))]))
+    assert found.best.startswith("vote ")
+    assert f"Use the best fixed program, {found.best}. More draws tell" in found.words
 
 
 def test_a_planted_interaction_is_said_to_be_there() -> None:

@@ -245,4 +245,5 @@ def _table(
     ]
     spent = [[(c.costs.get(id_, c.tokens.get(id_, 0.0)),) for id_ in ids] for c in systems]
     sets = [systems[0].datasets[id_] for id_ in ids]
-    return DomainTable(np.array(right), np.array(spent), sets, [c.calls for c in systems])
+    calls, names = [c.calls for c in systems], [c.name for c in systems]
+    return DomainTable(np.array(right), np.array(spent), sets, calls, names_J=names)

@@ -3,12 +3,12 @@
 All figures are of programs that have run on the same problems at the same draws (J x P x D).
 
 - **Interaction**: for each problem a program is chosen on half of the draws and scored on the other half;
-  the same of one program for each group of problems; the difference is what choosing by problem gains.
+  the same of the best fixed program of each group of problems; the difference is what choosing by problem gains.
   What half of the draws say of a problem is weighted by how much of it the other
   half repeats on *other* problems: where that is nothing, the group's program is chosen, and 0 gained.
   More draws would choose better. Draws o and o + 1 of a program that asks several times share replies, so
-  its two halves share luck. The figure is therefore given twice: among all programs (at most so much),
-  and among those alone that ask once (at least so much).
+  its two halves share luck. The figure is therefore given twice: by the draws of all programs (at most so much),
+  and by those alone of programs that ask once (at least so much). Both are over the best fixed program of all.
 - **Text**: the same where the program is chosen by the problem's sentence embedding (ridge regression,
   five folds): what a policy that reads the problem could gain at once.
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -90,10 +90,13 @@ class Headroom:
     interaction: Gain | None
     """By choosing for each problem; None with one draw. Where ``once`` is below it: at most so much."""
     once: Gain | None
-    """The same among programs that ask once, whose draws share no reply: at least so much. None with one
-    draw, or where no two programs of a part ask once."""
+    """The same where for each problem the group's program, whatever it asks, gives way to programs that ask once
+    alone, whose draws share no reply: at least so much. None with one draw, or where no two programs of a part ask
+    once."""
     text: Gain | None
     """Points by choosing from the problem's text; None without vectors."""
+    best: str
+    """Name of the best fixed program of each part, chosen in-sample; empty without names."""
 
     @property
     def adaptation(self) -> bool | None:
@@ -121,11 +124,13 @@ class Headroom:
         gains = [_points(self.interaction)]
         if self.once != self.interaction:
             gains[0] += " as an upper bound (programs that ask several times share replies)"
-            gains += [f"{_points(self.once)} among programs that ask once"] if self.once else []
+            if self.once is not None:
+                gains.append(f"{_points(self.once)} by the draws of programs that ask once")
         if self.text is not None:
             gains.append(f"{_points(self.text)} by the problem's text")
         return (
-            f"{head}: choosing a program for each, cross-validated, gains {', '.join(gains)}. {do}"
+            f"{head}: choosing a program for each, cross-validated, gains over the best fixed one of its data set "
+            f"{', '.join(gains)}. {do}"
         )
 
     @property
@@ -135,10 +140,11 @@ class Headroom:
             bars = f"{INTERACTION_POINTS:g}" + f" and {TEXT_POINTS:g}" * (self.text is not None)
             head = f"There is nothing to learn for each problem (bar: {bars} points)"
             return head, "A better fixed program can gain: llm-as-judge search."
+        best = f"the best fixed program{f', {self.best}' if self.best else ''}"
         if self.adaptation is None:
-            return "Not decided", "More draws tell how much of it is luck."
+            return "Not decided", f"Use {best}. More draws tell how much of it is luck."
         if self.clear:
-            do = "Train, and compare with the best fixed program at its cost."
+            do = f"Train, and compare at equal cost with {best}; use that where so much is not worth a training."
             if self.text is not None and 100 * self.text.value < TEXT_POINTS:
                 do = f"The text alone does not tell which. {do}"
             return "There is something to learn for each problem", do
@@ -168,7 +174,8 @@ class Headroom:
         choosing = (
             ""
             if other.interaction is None
-            else f"; choosing a program for each problem gains {_points(other.interaction)}"
+            else f"; choosing a program for each problem gains {'' if other.once == other.interaction else 'at most '}"
+            f"{_points(other.interaction)}"
         )
         return (
             f"Were all open answers right: one program for {fixed_for} {_percent(other.fixed)} right instead of "
@@ -198,6 +205,7 @@ class DomainTable:
     """Executor calls of each program, a run."""
     vectors_PE: Array | None = None
     """Sentence embeddings of unit length."""
+    names_J: Sequence[str] = ()
 
 
 def headroom(parts: Sequence[DomainTable], seed: int = 0) -> Headroom | None:
@@ -243,14 +251,21 @@ def headroom(parts: Sequence[DomainTable], seed: int = 0) -> Headroom | None:
         by_group_in_sample=fixed(groups, False),
         oracle=float(over_parts(lambda n: parts[n].right_JPD.mean(axis=2).max(axis=0)).mean()),
         interaction=(
-            gain(lambda n: _split_half(parts[n], groups[n], folds[n])) if draws > 1 else None
+            gain(lambda n: _split_half(parts[n], groups[n], folds[n], range(len(means[n]))))
+            if draws > 1
+            else None
         ),
         once=(
-            gain(lambda n: _split_half(_asking_once(parts[n]), groups[n], folds[n]))
+            gain(lambda n: _split_half(parts[n], groups[n], folds[n], _once(parts[n]) or [0]))
             if draws > 1 and any(len(_once(part)) > 1 for part in parts)
             else None
         ),
         text=gain(routed) if vectors else None,
+        best=", ".join(
+            part.names_J[int(mean.mean(axis=1).argmax())]
+            for part, mean in zip(parts, means, strict=True)
+            if part.names_J
+        ),
     )
 
 
@@ -311,22 +326,18 @@ def _once(part: DomainTable) -> list[int]:
     return [j for j, calls in enumerate(part.calls_J) if calls <= ONCE]
 
 
-def _asking_once(part: DomainTable) -> DomainTable:
-    """The programs of a part whose draws share no reply; its first program where there is none."""
-    once = _once(part) or [0]
-    return replace(
-        part,
-        right_JPD=part.right_JPD[once],
-        cost_JPD=part.cost_JPD[once],
-        calls_J=[part.calls_J[j] for j in once],
-    )
-
-
 def _split_half(
-    part: DomainTable, groups_P: npt.NDArray[np.intp], folds_P: npt.NDArray[np.intp]
+    part: DomainTable,
+    groups_P: npt.NDArray[np.intp],
+    folds_P: npt.NDArray[np.intp],
+    seen_J: Sequence[int],
 ) -> Array:
     """(P,) right on one half of the draws by the choice on the other half, less that of the group's
-    program; the mean of both directions."""
+    program; the mean of both directions.
+
+    Args:
+        seen_J: programs whose draws the choice sees; of the others it knows the group's mean alone.
+    """
     draws = part.right_JPD.shape[2]
     first = part.right_JPD[:, :, : draws // 2].mean(axis=2)
     second = part.right_JPD[:, :, draws // 2 :].mean(axis=2)
@@ -338,12 +349,14 @@ def _split_half(
         base = _group_means(overall, groups_P, others)
         best = base.argmax(axis=0)
         for seen, held in ((first, second), (second, first)):
-            left, repeated = _centred(seen, base), _centred(held, base)
+            left, repeated = (_centred(half[seen_J], base[seen_J]) for half in (seen, held))
             square = float((left[:, others] ** 2).sum())
             weight = (
                 float((left[:, others] * repeated[:, others]).sum()) / square if square else 0.0
             )
-            chosen = (base + np.clip(weight, 0.0, 1.0) * left).argmax(axis=0)
+            expected = base.copy()
+            expected[seen_J] += np.clip(weight, 0.0, 1.0) * left
+            chosen = expected.argmax(axis=0)
             gains[mine] += (held[chosen[mine], mine] - held[best[mine], mine]) / 2
     return gains
 

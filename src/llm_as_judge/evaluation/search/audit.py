@@ -42,7 +42,8 @@ def audited(
         found = np.array([vectors[p.id] for p in whole.problems]) if vectors and known else None
         calls_J = [float(calls_PD.mean()) if calls_PD.size else 0.0 for calls_PD in whole.calls_JPD]
         right_JPD = whole.right_JPD + whole.open_JPD if open_right else whole.right_JPD
-        parts.append(DomainTable(right_JPD, whole.cost_JPD, whole.sets, calls_J, found))
+        names = [program.name for program in whole.programs]
+        parts.append(DomainTable(right_JPD, whole.cost_JPD, whole.sets, calls_J, found, names))
     return headroom(parts, seed)
 
 

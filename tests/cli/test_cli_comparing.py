@@ -138,6 +138,25 @@ def test_only_seeds_of_one_evaluation_are_averaged(verb: Verbs, tmp_path: Path) 
     )
 
 
+def test_replayed_runs_have_no_seconds_and_it_is_said_why(verb: Verbs, tmp_path: Path) -> None:
+    kept = {"seconds": None, "not_timed": 5.0}
+    older = {"config": {"calls": {"mode": "cache"}}}
+    files = [
+        *(
+            str(written(tmp_path, name, ROWS_OF_FIVE, **more))
+            for name, more in (("a", {}), ("b", older))
+        ),
+        str(written(tmp_path, "c", ROWS_OF_FIVE, overall=kept)),
+    ]
+    out, _ = verb.done("compare", *files, "--markdown")
+    assert "| seconds | 2.0 | - | - |" in out
+    assert "seconds leave out runs that got kept or shared replies, which take no time: c 5." in out
+    assert (
+        "seconds are not known of b: these older results do not say which replies were kept" in out
+    )
+    assert "seconds leave" not in verb("compare", files[0], "--markdown")[1]
+
+
 @pytest.mark.parametrize(("p", "shown"), [(1e-9, "< 0.001"), (0.001, "0.001"), (0.5, "0.500")])
 def test_ap_text_is_never_shown_as_zero(p: float, shown: str) -> None:
     assert p_text(p) == shown

@@ -41,9 +41,10 @@ def test_two_executors_are_evaluated_recorded_and_replayed(verb: Verbs) -> None:
     assert first["calls_of_small"] > 0
     assert first["calls"] > first["calls_of_small"]
     assert 0 < first["cost_of_small"] < first["cost"]
-    for figures in (first, second):
-        figures.pop("seconds")
+    timed = [(one.pop("seconds"), one.pop("not_timed")) for one in (first, second)]
     assert first == second
+    assert timed[0][0] > 0
+    assert timed[1] == (None, first["graded"]), "no reply of a replay took its time"
     refused = verb.refused("evaluate", *OPTIONS, "--policy", "small_first")
     assert "W213 there is no such executor: 'small' (known: default)" in refused
 

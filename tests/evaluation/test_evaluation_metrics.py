@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from evaluation_values import (
     CALL,
+    LATE,
     OK,
     OPEN,
     RIGHT,
@@ -66,6 +67,7 @@ def test_metrics_worked_by_hand() -> None:
             "policy_tokens": 3,
             "cost_usd": (3 * 0.25 + 0.5) / EXECUTED,
             "seconds": (3 * 3 + 9) / EXECUTED,
+            "not_timed": 0,
         }
     )
 
@@ -97,6 +99,21 @@ def test_calls_to_two_executors_are_counted_apart() -> None:
     assert "calls_of_small" not in set_metrics([Group(p, (rollout(p),))])
 
 
+def test_seconds_are_of_the_runs_whose_replies_were_all_asked_for() -> None:
+    kept = replace(OK, calls=(replace(CALL, cached=1),), seconds=0.1)
+    silent = Execution("crashed", seconds=0.2)
+    p = problem(0)
+
+    def seconds(*executions: Execution) -> tuple[float | None, float | None]:
+        found = set_metrics([Group(p, tuple(rollout(p, one) for one in executions))])
+        return found["seconds"], found["not_timed"]
+
+    assert seconds(OK, LATE, kept) == (6.0, 1)
+    assert seconds(OK, silent) == (pytest.approx(1.6), 0)
+    assert seconds(OK, silent, kept) == (3.0, 1)  # what asked nobody is as quick in a replay
+    assert seconds(silent, kept) == (None, 1)
+
+
 def test_one_unknown_price_makes_the_cost_unknown() -> None:
     free = replace(OK, calls=(replace(CALL, cost_usd=None),))
     p = problem(0)
@@ -120,7 +137,7 @@ def test_the_mean_of_nothing_is_not_known_and_no_0() -> None:
         **dict.fromkeys(("accuracy_high", "bootstrap_high"), 1),
         **dict.fromkeys(("accuracy_low", "bootstrap_low", "answered", "correct", "graded"), 0),
         "open": 0,
-        **dict.fromkeys(("not_graded", "failed"), 0),
+        **dict.fromkeys(("not_graded", "failed", "not_timed"), 0),
     }
     assert {"accuracy", "executed", "calls", "tokens", "cost_usd", "seconds"} <= set(found)
     assert set_metrics([group(problem(0, "squad2", "qa"))])["em"] is None

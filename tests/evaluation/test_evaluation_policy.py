@@ -121,8 +121,8 @@ async def test_a_recorded_evaluation_is_replayed_without_the_weights_to_the_same
 
 
 def figures(record: EvaluationRecord) -> dict[str, Any]:
-    """All but the seconds, which are the machine's."""
-    return {**results_of(record).as_json()["overall"], "seconds": None}
+    """All but the seconds, which are the machine's, and how many runs have none."""
+    return {**results_of(record).as_json()["overall"], "seconds": None, "not_timed": None}
 
 
 def rollouts(record: EvaluationRecord) -> list[Rollout]:
@@ -133,7 +133,7 @@ def untimed(rollout: Rollout) -> Rollout:
     execution = rollout.execution
     if execution is None:
         return rollout
-    calls = tuple(replace(call, seconds=0.0) for call in execution.calls)
+    calls = tuple(replace(call, seconds=0.0, cached=0) for call in execution.calls)
     return replace(rollout, execution=replace(execution, calls=calls, seconds=0.0))
 
 

@@ -37,6 +37,25 @@ def test_seeds_of_a_policy_are_averaged_by_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("mode", "overall", "told"),
+    [
+        ("off", {}, (2.0, 0)),
+        ("cache", {}, (None, None)),  # an older file, which does not say whose replies were kept
+        ("replay", {"seconds": None, "not_timed": 4.0}, (None, 4)),
+        ("cache", {"seconds": 5.0, "not_timed": 1.0}, (5.0, 1)),
+    ],
+)
+def test_kept_replies_make_nobody_faster(
+    tmp_path: Path,
+    mode: str,
+    overall: dict[str, float | None],
+    told: tuple[float | None, int | None],
+) -> None:
+    found = system(tmp_path, "p", "yn", 5, config={"calls": {"mode": mode}}, overall=overall)
+    assert (found.seconds, found.not_timed) == told
+
+
+@pytest.mark.parametrize(
     "other",
     [
         {"rows": [row(0, [True], 1)]},

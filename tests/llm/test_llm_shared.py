@@ -23,11 +23,6 @@ async def test_equal_requests_share_one_reply_and_later_ones_say_so() -> None:
     assert (ledger.total.calls, ledger.total.cached_calls) == (1, 2)
 
 
-async def test_unmarked_replies_are_equal_whoever_comes_first() -> None:
-    shared = SharedDraws(ScriptedChat(["only"]), mark_cached=False)
-    assert await shared.chat(ask()) == await shared.chat(ask())
-
-
 async def test_another_draw_or_text_is_another_reply() -> None:
     shared = SharedDraws(ScriptedChat(["a", "b", "c"]))
     replies = [await shared.chat(r) for r in (ask(), ask(draw=1), ask("3+3?"))]

@@ -86,7 +86,6 @@ class Workbench:
             offset=config.executor.draw_offset,
             runs=runs,
             ledger=self.ledger,
-            mark_shared=not replayable,
             recording=self.recording if replayable else None,
             rotated=self._rotated(),
             documents=self.documents,

@@ -67,7 +67,7 @@ def compare(
             table = _pair_rows(tested_in)
             title = f"Against {reference.name}{f', {name}' if name else ''}"
             show_table(title, *(table if markdown else turned(*table)), markdown)
-    for line in [*_open(systems, pairs), *_remarks(systems, front)]:
+    for line in [*_open(systems, pairs), *_not_timed(systems), *_remarks(systems, front)]:
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
 
 
@@ -144,7 +144,7 @@ def _accuracy_rows(
         rows.append(["cost, written tokens", *costs])
     rows.append(["policy tokens", *(f"{c.policy_tokens:.0f}" for c in systems)])
     rows.append(["calls", *(f"{c.calls:.2f}" for c in systems)])
-    rows.append(["seconds", *(f"{c.seconds:.1f}" for c in systems)])
+    rows.append(["seconds", *(number_cell(c.seconds, "{:.1f}") for c in systems)])
     rows.append(
         ["US dollars", *("-" if c.cost_usd is None else in_dollars(c.cost_usd) for c in systems)]
     )
@@ -187,6 +187,15 @@ def _open(systems: Sequence[SystemResults], pairs: Sequence[Comparison]) -> list
     of_sets = sum((Counter(system.open) for system in systems), Counter[str]())
     could = [f"{pair.name}: {pair.open_words}." for pair in pairs if pair.open]
     return [f"open answers: {counts} ({counted(of_sets)}). {REACH} What to do: {POINTER}", *could]
+
+
+def _not_timed(systems: Sequence[SystemResults]) -> list[str]:
+    """Whose runs are not in the seconds, and why; nothing where all are."""
+    told = ", ".join(f"{c.name} {c.not_timed}" for c in systems if c.not_timed)
+    silent = ", ".join(c.name for c in systems if c.not_timed is None)
+    left = f"seconds leave out runs that got kept or shared replies, which take no time: {told}."
+    unknown = f"seconds are not known of {silent}: these older results do not say which replies were kept; evaluate again."
+    return [line for line, names in ((left, told), (unknown, silent)) if names]
 
 
 def _remarks(systems: Sequence[SystemResults], front: Front) -> list[str]:

@@ -117,12 +117,17 @@ def _shares(groups: Sequence[Group]) -> Metrics:
 
 def _cost(groups: Sequence[Group]) -> Metrics:
     """Means per rollout whose program has run: what the others used is not known. ``policy_tokens`` are
-    prompt and program of the policy itself, of every rollout."""
+    prompt and program of the policy itself, of every rollout. ``seconds`` leaves out the ``not_timed``: a reply that was
+    kept, or that an equal call got, took no time."""
     rollouts = [r for group in groups for r in group.rollouts]
     executions = [r.execution for r in rollouts if r.execution]
     count = len(executions)
     costs = [e.cost_usd for e in executions]
     known = [cost for cost in costs if cost is not None]
+    timed = [e for e in executions if not any(call.cached for call in e.calls)]
+    not_timed = count - len(timed)
+    if not_timed:  # what asked nobody is as quick beside them as without them
+        timed = [e for e in timed if e.llm_calls]
     written = [len(r.completion.prompt_ids) + len(r.completion.token_ids) for r in rollouts]
     return {
         "calls": _mean(sum(e.llm_calls for e in executions), count),
@@ -130,7 +135,8 @@ def _cost(groups: Sequence[Group]) -> Metrics:
         "cost": _mean(sum(e.cost for e in executions), count),
         "policy_tokens": _mean(sum(written), len(rollouts)),
         "cost_usd": _mean(sum(known), count) if len(known) == len(costs) else None,
-        "seconds": _mean(sum(e.seconds for e in executions), count),
+        "seconds": _mean(sum(e.seconds for e in timed), len(timed)),
+        "not_timed": float(not_timed),
         **_by_executor(executions, count),
     }
 

@@ -62,7 +62,10 @@ class SystemResults:
     policy_tokens: float
     """Of the policy's own prompt and program, per rollout."""
     calls: float
-    seconds: float
+    seconds: float | None
+    """Of the runs that got every reply anew; None: there is none, or its files do not say it."""
+    not_timed: int | None
+    """Runs that ``seconds`` leaves out; None: its files, of an earlier version, do not say it of kept replies."""
     cost_usd: float | None
     conditions: Conditions
     unchecked: tuple[str, ...]
@@ -263,8 +266,12 @@ def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResult
     costs = [results.overall["cost_usd"] for results in runs]
     means = {
         name: fmean(results.overall[name] or 0.0 for results in runs)
-        for name in ("policy_tokens", "calls", "seconds")
+        for name in ("policy_tokens", "calls")
     }
+    not_timed = [_not_timed(results) for results in runs]
+    told = [count for count in not_timed if count is not None]
+    seconds = [s for results in runs if (s := results.overall["seconds"]) is not None]
+    said = len(told) == len(runs)
     known = [cost for cost in costs if cost is not None]
     unchecked = {
         "settings": not all(results.config and results.facts for results in runs),
@@ -296,7 +303,8 @@ def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResult
         costs={id_: fmean(values) for id_, values in spent.items()},
         policy_tokens=means["policy_tokens"],
         calls=means["calls"],
-        seconds=means["seconds"],
+        seconds=fmean(seconds) if said and seconds else None,
+        not_timed=sum(told) if said else None,
         cost_usd=fmean(known) if len(known) == len(costs) else None,
         conditions=conditions_of(runs[0]),
         unchecked=tuple(what for what, missing in unchecked.items() if missing),
@@ -309,6 +317,13 @@ def _system(name: str, found: Sequence[tuple[str, FullResults]]) -> SystemResult
 def _of_sets(rows: Sequence[ProblemRow]) -> list[ProblemRow]:
     """The mix is drawn from the sets: beside them it counts in nothing but its own row."""
     return [row for row in rows if row.sets != (MIXED,)]
+
+
+def _not_timed(results: FullResults) -> int | None:
+    """None: kept replies may have answered, and the file does not say whom."""
+    mode = results.config.get("calls", {}).get("mode", "off")
+    count = results.overall.get("not_timed", 0.0 if mode == "off" else None)
+    return None if count is None else int(count)
 
 
 def _accuracy_of(results: FullResults) -> Accuracy | None:

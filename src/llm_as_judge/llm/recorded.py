@@ -46,8 +46,8 @@ _CUT_OFF = ("timeout", "call_limit")
 """Calls were in flight when these ended: a replay, which waits for nothing, would see their replies."""
 Mode = Literal["cache", "record", "replay"]
 """``cache``: known replies are given at once, marked ``cached``; failures are not kept.
-``record``: like it, but failures are kept too and replies are given unmarked, so that a replay
-sees exactly what this run saw. ``replay``: known replies only; an unknown call is an error."""
+``record``: like it, but failures are kept too, so that a replay meets them. ``replay``: known replies only;
+an unknown call is an error."""
 
 
 class RecordedChat:
@@ -95,10 +95,11 @@ class RecordedChat:
         if known is None or (known.reply is None and self._mode == "cache"):
             joined = self._in_flight.has(key)
             outcome = await self._in_flight.run(key, lambda: self._ask(key, request))
-            return self._given(outcome, again=joined)
-        if self._mode == "replay":
-            self._bill(key, known)
-        return self._given(known, again=self._mode != "replay")
+            return self._kept(outcome) if joined else outcome.give()
+        if self._mode != "replay":
+            return self._kept(known)
+        self._bill(key, known)
+        return replace(known.give(), cached=True)
 
     def _not_recorded(self, request: ChatRequest) -> str:
         asked = quoted(request.messages[-1].content, 80) if request.messages else ""
@@ -138,11 +139,10 @@ class RecordedChat:
         self._recording.put(key, self._asked(request), outcome)
         return outcome
 
-    def _given(self, outcome: Outcome, *, again: bool) -> ChatReply:
-        if again and self._ledger is not None:
+    def _kept(self, outcome: Outcome) -> ChatReply:
+        if self._ledger is not None:
             self._ledger.record_cached(self._role)
-        reply = outcome.give()
-        return replace(reply, cached=True) if again and self._mode == "cache" else reply
+        return replace(outcome.give(), cached=True)
 
     def _bill(self, key: str, known: Outcome) -> None:
         """A replayed call is booked once, as the recorded run paid it: its sums are the same."""
@@ -180,7 +180,8 @@ async def recorded_run(
     key = hashlib.sha256(text.encode()).hexdigest()
     known = recording.get(key)
     if known is not None and known.execution is not None:
-        return known.execution
+        calls = (replace(call, cached=call.llm_calls) for call in known.execution.calls)
+        return replace(known.execution, calls=tuple(calls))
     execution = await run()
     if execution.status in _CUT_OFF:
         asked["problem"] = problem.id

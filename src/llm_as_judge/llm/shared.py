@@ -84,16 +84,11 @@ class SharedDraws(ChatLayer):
 
     Args:
         ledger: counts the calls saved.
-        mark_cached: False while recording and replaying: which of two equal calls comes first
-            is a matter of timing, and a replay must give equal rollouts byte for byte.
     """
 
-    def __init__(
-        self, model: ChatModel, ledger: Ledger | None = None, *, mark_cached: bool = True
-    ) -> None:
+    def __init__(self, model: ChatModel, ledger: Ledger | None = None) -> None:
         super().__init__(model)
         self._ledger = ledger
-        self._mark_cached = mark_cached
         self._replies: dict[str, ChatReply] = {}
         self._in_flight: InFlight[ChatReply] = InFlight()
 
@@ -107,8 +102,7 @@ class SharedDraws(ChatLayer):
         if self._ledger is not None:
             named = f" {request.executor}" if request.executor else ""
             self._ledger.record_cached(f"executor{named}")
-        reply = self._replies[key]
-        return replace(reply, cached=True) if self._mark_cached else reply
+        return replace(self._replies[key], cached=True)
 
 
 class OffsetDraws(ChatLayer):

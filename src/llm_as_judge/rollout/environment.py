@@ -69,8 +69,6 @@ class WorkflowEnvironment:
     """Of a program on its problem: each from the next draw on."""
     ledger: Ledger | None = None
     """Counts the calls that shared draws save."""
-    mark_shared: bool = True
-    """False while recording or replaying, see :class:`SharedDraws`."""
     recording: Pool | None = None
     """Keeps runs that the clock cut off; None = every run is live."""
     documents: Library | None = None
@@ -145,7 +143,7 @@ class WorkflowEnvironment:
             stop = dataclasses.replace(operators.stop, price=PRICES[budget])
             operators = dataclasses.replace(operators, stop=stop)
             settings = dataclasses.replace(settings, operators=operators)
-        shared = SharedDraws(self.executor, self.ledger, mark_cached=self.mark_shared)
+        shared = SharedDraws(self.executor, self.ledger)
         return dataclasses.replace(self, executor=shared, settings=settings)
 
 

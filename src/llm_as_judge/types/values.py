@@ -232,7 +232,8 @@ class OperatorCall:
     seconds: float = 0.0
     llm_calls: int = 0
     cached: int = 0
-    """How many of ``llm_calls`` were answered from the group's shared draws or the cache."""
+    """How many of ``llm_calls`` were answered from the group's shared draws, the pool or a recording: which of two
+    equal calls came first is a matter of timing."""
     error: str = ""
     """What went wrong inside the operator; its result is then the empty value."""
     notes: tuple[str, ...] = ()

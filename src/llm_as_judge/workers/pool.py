@@ -229,7 +229,7 @@ class WorkerPool:
         """See :class:`llm_as_judge.workers.work.Work`; a program that cannot run goes nowhere."""
         asked = replace(problem, answers=(), hidden_tests=())
         # A second worker asks what the first one asked: it is answered from here.
-        remembered = SharedDraws(executor, mark_cached=False)
+        remembered = SharedDraws(executor)
         job = Run(next(self._jobs), program, asked, executor.name, settings)
         done = await self._done("run", job, remembered)
         assert isinstance(done, Ran)

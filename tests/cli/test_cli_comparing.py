@@ -96,7 +96,7 @@ def test_every_table_of_compare_fits_80_columns_names_its_rows_and_breaks_no_nam
         "x" * 30,
     ][:count]
     files = [str(written(tmp_path, name, ROWS_OF_FIVE)) for name in names]
-    out, _ = verb.done("compare", *files, "--by-domain")
+    out, _ = verb.done("compare", *files, "--by-domain", "--details")
     first, *others = out.splitlines()
     assert first.startswith("No difference is shown: ")
     assert max(map(len, others)) <= 80
@@ -110,6 +110,29 @@ def test_every_table_of_compare_fits_80_columns_names_its_rows_and_breaks_no_nam
     ):
         assert len({part.count(f"\n{name} ") for name in named}) == 1
     assert (sum(row.startswith("problems ") for row in rows) > 4) == (count > 3)
+
+
+def test_seven_results_fit_a_screen_and_the_first_24_lines_decide(
+    verb: Verbs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    folders = sorted((Path(__file__).parents[2] / "examples" / "baselines").glob("*/*"))
+    assert len(folders) == 7
+    files = [str(folder) for folder in folders]
+    out, _ = verb.done("compare", *files)
+    lines = out.splitlines()
+    assert len(lines) <= 45
+    assert max(map(len, lines[1:])) <= 80
+    assert lines[0].startswith("vote_of_5 is better than direct: 36% right with direct, 58% with")
+    assert {folder.parent.name for folder in folders} <= set(
+        re.findall(r"^\w+", "\n".join(lines[8:24]), re.M)
+    )
+    assert "gsm8k  " not in out
+    assert "--details" in lines[-2]
+    whole, _ = verb.done("compare", *files, "--details")
+    assert "gsm8k  " in whole
+    assert "--details" not in whole
+    assert "--details" not in verb("compare", *files, "--markdown")[1]
 
 
 def test_only_seeds_of_one_evaluation_are_averaged(verb: Verbs, tmp_path: Path) -> None:

@@ -21,7 +21,13 @@ from llm_as_judge.views.tables import number_cell, show_table, turned
 
 
 def compare(
-    *, results: list[Path], against: str | None, by_domain: bool, markdown: bool, as_json: bool
+    *,
+    results: list[Path],
+    against: str | None,
+    by_domain: bool,
+    details: bool,
+    markdown: bool,
+    as_json: bool,
 ) -> None:
     systems = read_systems(results)
     reference = _reference(systems, against)
@@ -32,9 +38,10 @@ def compare(
     doubts = reservations(systems)
     tested = {reference.name, *(pair.name for pair in pairs)}
     apart = [c.name for c in systems if c.name not in tested]
+    said = _verdict(systems, reference, pairs, front)
     if as_json:
         found = {
-            "verdict": _verdict(systems, reference, pairs),
+            "verdict": said,
             "remarks": doubts,
             "reference": reference.name,
             "systems": [
@@ -48,14 +55,16 @@ def compare(
         }
         say_json(found)
         return
-    said = _verdict(systems, reference, pairs)
+    whole = details or markdown
     for line in said:
         say(line, "bold")
     for line in doubts:
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
     if said or doubts:
         console.print()
-    show_table("Accuracy, % [95 % interval]", *_accuracy_rows(systems, front, markdown), markdown)
+    table = _accuracy_rows(systems, front, markdown)
+    title = "Accuracy, % [95 % interval]"
+    show_table(title, *(table if whole else _brief(*turned(*table))), markdown)
     if apart:
         why = [f" {c.name}: all failed; the first: {c.failed}." for c in systems if c.failed]
         names = ", ".join(apart)
@@ -64,23 +73,30 @@ def compare(
         )
     for name, tested_in in {"": pairs, **of_domain}.items():
         if tested_in:
-            table = _pair_rows(tested_in)
             title = f"Against {reference.name}{f', {name}' if name else ''}"
-            show_table(title, *(table if markdown else turned(*table)), markdown)
-    for line in [*_open(systems, pairs), *_not_timed(systems), *_remarks(systems, front)]:
+            show_table(title, *_pair_table(tested_in, details, markdown), markdown)
+    lines = _open(systems, pairs if whole else [])
+    if whole or any(c.seconds is not None for c in systems):
+        lines += _not_timed(systems)
+    for line in [*lines, *_remarks(systems, front, whole)]:
         console.print(line, markup=False, highlight=False, soft_wrap=markdown)
 
 
 def _verdict(
-    systems: Sequence[SystemResults], reference: SystemResults, pairs: Sequence[Comparison]
+    systems: Sequence[SystemResults],
+    reference: SystemResults,
+    pairs: Sequence[Comparison],
+    front: Front,
 ) -> list[str]:
-    """What training changed; without a trained policy, how the best of the others stands to the reference."""
+    """What training changed; without a trained policy, how the best of the others stands to the reference, of
+    those that were evaluated on as many problems as anybody, where there is one."""
     if (said := sentences(systems)) or not pairs:
         return said
     if all(map(too_few, pairs)):
         most = max(pair.problems for pair in pairs)
         return [f"No difference is shown: {few_words(most)}."]
-    best = max(pairs, key=lambda pair: pair.difference)
+    widest = [pair for pair in pairs if pair.name not in front.apart]
+    best = max(widest or pairs, key=lambda pair: pair.difference)
     other = next(system for system in systems if system.name == best.name)
     return [sentence(reference, other, (reference.name, other.name))]
 
@@ -114,6 +130,33 @@ def _summary(system: SystemResults) -> dict[str, Any]:
 
 
 # ----------------------------------------------------------------------------------------- tables
+_DECIDE = frozenset(
+    {
+        *("overall", "problems", "open answers", "seeds, deviation", "cost, written tokens"),
+        *("seconds", "US dollars"),
+        *("difference, points", "wins : losses", "p (Holm)", "p at most (Holm)", "cost"),
+    }
+)
+"""Columns that are shown without --details."""
+_NOTHING = frozenset({"-", "0", "$0.00"})
+_MORE = (
+    "Each set, tokens, calls, what open answers could change: --details. What a figure means: "
+    "docs/evaluation.md#is-one-better"
+)
+
+
+def _brief(head: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """The columns that decide, where they say something; without any cost, the tokens."""
+    priced = any(name.startswith("cost") for name in head)
+    wanted = _DECIDE if priced else _DECIDE | {"executor tokens"}
+    kept = [
+        n
+        for n, name in enumerate(head)
+        if n == 0 or (name in wanted and {row[n] for row in rows} - _NOTHING)
+    ]
+    return [head[n] for n in kept], [[row[n] for n in kept] for row in rows]
+
+
 def _accuracy_rows(
     systems: Sequence[SystemResults], front: Front, markdown: bool
 ) -> tuple[list[str], list[list[str]]]:
@@ -149,6 +192,15 @@ def _accuracy_rows(
         ["US dollars", *("-" if c.cost_usd is None else in_dollars(c.cost_usd) for c in systems)]
     )
     return head, rows
+
+
+def _pair_table(
+    pairs: Sequence[Comparison], details: bool, markdown: bool
+) -> tuple[list[str], list[list[str]]]:
+    head, rows = _pair_rows(pairs)
+    if markdown:
+        return head, rows
+    return turned(head, rows) if details else _brief(head, rows)
 
 
 def _pair_rows(pairs: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
@@ -194,11 +246,11 @@ def _not_timed(systems: Sequence[SystemResults]) -> list[str]:
     told = ", ".join(f"{c.name} {c.not_timed}" for c in systems if c.not_timed)
     silent = ", ".join(c.name for c in systems if c.not_timed is None)
     left = f"seconds leave out runs that got kept or shared replies, which take no time: {told}."
-    unknown = f"seconds are not known of {silent}: these older results do not say which replies were kept; evaluate again."
+    unknown = f"seconds are not known of {silent}: these older results do not say which replies were kept; with calls.mode=off evaluate measures them."
     return [line for line, names in ((left, told), (unknown, silent)) if names]
 
 
-def _remarks(systems: Sequence[SystemResults], front: Front) -> list[str]:
+def _remarks(systems: Sequence[SystemResults], front: Front, whole: bool) -> list[str]:
     apart = f" No star for those with fewer problems or more failures: {', '.join(front.apart)}."
     less, same = (
         ("at less", "at the same cost") if front.priced else ("with fewer", "with as many tokens")
@@ -214,11 +266,15 @@ def _remarks(systems: Sequence[SystemResults], front: Front) -> list[str]:
             "permutation test of signs. detectable: the true difference, in points, that so many problems show "
             "with 80 % power."
         )
-        return [*lines, read]
+        return [*lines, read if whole else _MORE]
     other = "llm-as-judge evaluate --untrained gives the one before training"
     if systems[0].policy == "untrained":
         other = "llm-as-judge train, then evaluate, gives the one after training"
-    return [*lines, f"One evaluation alone: {other}, to compare it with."]
+    return [
+        *lines,
+        f"One evaluation alone: {other}, to compare it with.",
+        *([] if whole else [_MORE]),
+    ]
 
 
 def _cell(share: Accuracy | None) -> str:

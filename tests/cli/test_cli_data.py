@@ -169,7 +169,7 @@ def test_ones_own_sets_are_evaluated_compared_and_tabulated_by_name(verb: Verbs)
     out, _ = verb.done("evaluate", *WITH, "--policy", "cot", *chosen)
     assert all(name in out for name in ("mine_math", "mine_code", "balanced over sets"))
     results = [f"results/evaluation/{name}_results.json" for name in ("cot", "direct")]
-    out, _ = verb.done("compare", *results, "--by-domain")
+    out, _ = verb.done("compare", *results, "--by-domain", "--details")
     shown = ("mine_math", "all math", "balanced over sets", "Against direct, code")
     assert all(text in out for text in shown)
     wrong = verb.refused("evaluate", *WITH, "--policy", "cot", "--set", "evaluation.sets=[min]")

@@ -162,7 +162,9 @@ def test_half_open_is_half_right_and_no_difference_rests_on_it(
     _, perfect = evaluated(folder, "perfect", 12)
     show(record, half, False)
     shown = printed(capsys.readouterr().out)
-    compared = printed(verb("compare", str(perfect), str(half), "--against", "half")[1])
+    compared = printed(
+        verb("compare", str(perfect), str(half), "--against", "half", "--details")[1]
+    )
     said = shown[-2].partition(" Example: ")[0]
     block = [*shown[2:5], said, *compared]
     wanted = (

@@ -234,16 +234,19 @@ def test_the_figures_of_the_readme_are_those_of_the_tables() -> None:
     _, form = TABLES[4]
     (shown,) = (row for row in form if row.startswith("| grpo_drawn | 415 |"))
     seed_0 = shown.split("|")[3].split()[0].lstrip("+")
-    (seed_1,) = re.findall(r"\*\*Seed 1\*\* .* gained ([\d.]+) points", PAGE.read_text())
+    p_0 = shown.split("|")[5].strip().lstrip("0")
+    ((seed_1, p_1),) = re.findall(
+        r"\*\*Seed 1\*\* .* gained ([\d.]+) points .*? \(p = ([.\d]+)\)", PAGE.read_text()
+    )
     wanted = (
-        f"it adds {seed_0} and {seed_1} points (two seeds)",
+        f"it adds {seed_0} and {seed_1} points (two seeds, p = {p_0} and {p_1}, open answers not right)",
         f"| chain of thought | {share(fixed, 'cot')} | 1 |",
         f"| vote of three, four, five {figures(*(f'vote_of_{count}' for count in (3, 4, 5)))}",
         f"found {figures('searched_wide')}",
         f"seed 0 {figures('warm_low_s0', 'warm_middle_s0')}",
         f"has {gain(low, 'cot').replace(' [', ' points [')} at `low`, {gain(middle, 'cot')} at `middle`.",
-        f"Over a vote of its cost it has {gain(middle, 'vote_of_4')}: not shown.",
-        f"GRPO after imitation adds nothing: {gain(grpo, 'before').replace(' [', ' points [')}.",
+        f"Over a vote of its cost `middle` has {gain(middle, 'vote_of_4')}: not shown.",
+        f"GRPO after imitation is not shown to add anything: {gain(grpo, 'before').replace(' [', ' points [')}.",
     )
     readme = " ".join((ROOT / "README.md").read_text().split())
     assert [sentence for sentence in wanted if sentence not in readme] == []

@@ -387,7 +387,7 @@ def test_init_says_and_writes_what_the_answers_are_read_as(verb: Verbs) -> None:
     assert "answers  mine_math: 11 money, 1 number" in said
     assert "answers  mine_qa: 8 short_text, 4 long_text" in said
     assert (
-        "short texts: the answer is right, alone or in the question's words; in others it stays open"
+        "short texts: the answer alone, or in the question's words, is right; in other words it stays open"
         in said
     )
     assert "long texts: the same text is right; any other text stays open" in said

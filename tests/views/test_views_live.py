@@ -110,7 +110,7 @@ def test_a_few_problems_are_told_to_show_little_and_many_are_not() -> None:
     before = results("gsm8k", accuracy=0.2, graded=12.0)
     after = results("gsm8k", accuracy=0.4, graded=10.0, accuracy_high=0.9)
     said = smallness({"before": before, "after": after})
-    assert said.startswith("So few problems tell it to within 30 points; ")
+    assert said.startswith("So few problems give the accuracy to within 30 points; ")
     many = results("gsm8k", accuracy=0.2, graded=100.0)
     assert smallness({"before": many, "after": many}) == ""
 

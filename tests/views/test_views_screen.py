@@ -84,7 +84,7 @@ def test_open_answers_are_for_the_shipped_judge_where_there_is_none(
 ) -> None:
     run = RunDir(Path("x"), [{"step": 1.0, "rollout/not_graded": 0.19}], {"judge": judge})
     (alarm,) = warnings(run, 1e9)
-    assert alarm.found == "19% of rollouts were not graded"
+    assert alarm.found == "19% of rollouts were left open"
     assert said in alarm.advice
 
 

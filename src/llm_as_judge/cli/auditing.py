@@ -138,8 +138,8 @@ def what_now(report: AuditReport) -> list[str]:
     missed = f"next    below a bar: {', '.join(report.failures)}. "
     if UNREAD in report.failures:
         missed += (
-            "Its model does not answer in the form that is asked for: take one that follows a JSON schema, which "
-            "llm-as-judge models probe tells. "
+            "Its model does not answer in the form that is asked for: take one that follows a JSON schema; "
+            "llm-as-judge models probe tells whether one does. "
         )
     if report.failures == (UNREAD,):
         return [missed.rstrip(), *lines]

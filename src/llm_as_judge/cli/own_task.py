@@ -214,7 +214,7 @@ def _print_answer_kinds(kinds: Sequence[SetKinds]) -> None:
     long = sum(one.kinds["long_text"] for one in kinds)
     if texts:
         say(
-            "  short texts: the answer is right, alone or in the question's words; in others it stays open; any "
+            "  short texts: the answer alone, or in the question's words, is right; in other words it stays open; any "
             "other text is wrong (exact_match)"
         )
     if long:

@@ -59,7 +59,7 @@ _RULES: Sequence[tuple[str, Callable[[float], bool], str, str | Callable[[RunDir
     (
         "rollout/not_graded",
         lambda v: v > 0.05,
-        "{:.0%} of rollouts were not graded",
+        "{:.0%} of rollouts were left open",
         _for_open_answers,
     ),
     (

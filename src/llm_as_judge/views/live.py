@@ -133,4 +133,4 @@ def smallness(results: Mapping[str, Results]) -> str:
     whole = all(0 < one.rows_in_test_file <= one.num_samples for one in sets)
     more = "Bring more rows: these are all" if whole else "Evaluate more, with --limit"
     widest = max((f["accuracy_high"] or 1.0) - (f["accuracy_low"] or 0.0) for f in figures)
-    return f"So few problems tell it to within {50 * widest:.0f} points; a smaller gain hardly shows. {more}."
+    return f"So few problems give the accuracy to within {50 * widest:.0f} points; a smaller gain hardly shows. {more}."

@@ -12,7 +12,7 @@ from llm_as_judge.views.live import several
 from llm_as_judge.views.screen import plain
 
 POINTER = "docs/judge.md#which-judge"
-REACH = "They count as not right; the figure behind `to` is with all of them right."
+REACH = "They count as not right; the figure after `to` counts them as right."
 _LONGEST = 60
 """Of the question and of the answer, in characters."""
 

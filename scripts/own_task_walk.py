@@ -178,8 +178,11 @@ def expanded(folder: Path, words: Sequence[str]) -> list[str]:
     return found
 
 
-def served_answer(folder: Path, checkpoint: Path, question: str) -> str:
-    """What the served policy answers to one question."""
+def served_answer(folder: Path, checkpoint: Path, row: Row) -> str:
+    """What the served policy answers to the question of a row."""
+    question = row["problem"]
+    if context := row.get("context"):
+        question = f"Context:\n{context}\n\nQuestion: {question}"
     words = ["serve", "--policy", str(checkpoint), "--port", "0"]
     with (
         (folder / "walk.log").open("a") as log,
@@ -192,7 +195,8 @@ def served_answer(folder: Path, checkpoint: Path, question: str) -> str:
         try:
             lines = iter(server.stderr)
             url = next(line.split()[1] for line in lines if line.startswith("serving"))
-            body = {"model": "llm-as-judge", "messages": [{"role": "user", "content": question}]}
+            model = f"llm-as-judge:{row['type']}"
+            body = {"model": model, "messages": [{"role": "user", "content": question}]}
             request = urllib.request.Request(
                 f"{url}/chat/completions",
                 json.dumps(body).encode(),
@@ -236,8 +240,8 @@ def main() -> None:
         print(f"{done.verb:12}{clock(done.seconds)}", flush=True)
     serving = time.monotonic()
     checkpoint = Path("checkpoints/qwen25-coder-0.5b/grpo_mixed") / f"step_{given.steps}"
-    question = json.loads((given.folder / "rows.jsonl").read_text().splitlines()[0])["problem"]
-    answer = served_answer(given.folder, checkpoint, question)
+    row = json.loads((given.folder / "rows.jsonl").read_text().splitlines()[0])
+    answer = served_answer(given.folder, checkpoint, row)
     print(f"{'serve':12}{clock(time.monotonic() - serving)}  one answer: {answer[:60]!r}")
     print(
         f"{'all':12}{clock(time.monotonic() - began)}  {given.task}, {ROWS} rows, {given.executor}"

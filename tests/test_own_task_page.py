@@ -146,7 +146,7 @@ def test_the_page_leads_from_rows_to_a_trained_evaluated_and_served_policy(
 def test_the_walk_times_every_verb_from_made_rows_to_a_served_answer(place: Path) -> None:
     rows = place / "rows.jsonl"
     own_task_walk.write_rows("invoices", rows, 0)
-    question = next(iter(read_problems(rows))).question
+    row = json.loads(rows.read_text().splitlines()[0])
 
     def verb(words: Sequence[str]) -> int:
         ended(list(words))
@@ -156,7 +156,7 @@ def test_the_walk_times_every_verb_from_made_rows_to_a_served_answer(place: Path
         verbs = own_task_walk.verbs_of("invoices", f"openai:m@{endpoint.url}", 2)
         timed = list(own_task_walk.walk(place, verbs, verb))
         step = place / "checkpoints/qwen25-coder-0.5b/grpo_mixed/step_2"
-        assert own_task_walk.served_answer(place, step, question)
+        assert own_task_walk.served_answer(place, step, row)
     assert [one.verb for one in timed] == [
         *("init", "headroom", "pool fill", "search", "stop learn"),
         *("evaluate", "train", "evaluate", "compare"),

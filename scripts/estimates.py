@@ -22,7 +22,7 @@ from pathlib import Path
 
 FROM, LAST_S, SHARE = 0.25, 30.0, 1 / 3
 _SAID = re.compile(
-    r"(?P<part>\S.*?): (?P<done>[\d,]+) of (?P<total>[\d,]+)\b.*?"
+    r"\s*(?:\d+:\d\d\s+)?(?P<part>(?:part \d+ of \d+, )?(?!part )\S.*?):? (?P<done>[\d,]+) of (?P<total>[\d,]+)\b.*?"
     r"(?:, about (?:(?P<h>\d+) h)? ?(?:(?P<min>\d+) min)?(?:(?P<s>\d+) s)? left|$)"
 )
 
@@ -52,7 +52,7 @@ def parts_of(lines: Iterable[tuple[float, str]], ended: float) -> Iterator[Part]
     said: list[tuple[float, float, float]] = []
     name, began, before, over = "", 0.0, 0, None
     for now, line in [*lines, (ended, "")]:
-        if (match := _SAID.search(line)) is None:
+        if (match := _SAID.match(line)) is None:
             over = now if over is None else over  # the part has ended, or tells something else
             continue
         done, total = (int(match[key].replace(",", "")) for key in ("done", "total"))

@@ -10,14 +10,14 @@ import estimates
 
 def test_an_estimate_is_held_against_the_time_until_the_next_part_begins() -> None:
     lines = [
-        (0.0, "part 1 of 2, bank: 0 of 8 runs"),
+        (0.0, " 0:00  part 1 of 2, bank: 0 of 8 runs"),
         (10.0, "part 1 of 2, bank: 1 of 8 runs, about 9 min left"),  # before a quarter
         (40.0, "part 1 of 2, bank: 4 of 8 runs, about 45 s left; busy: others take 1 of 2 cores"),
         (50.0, "warm start: 12 updates"),
         (60.0, "part 1 of 2, bank: 6 of 8 runs, about 1 h 2 min left"),
         (90.0, "part 1 of 2, bank: 7 of 8 runs, about 5 s left"),  # in the last half minute
-        (100.0, "part 2 of 2, training: 1 of 2 steps, about 2 min left"),
-        (220.0, "step 2 of 2: 60 s, right 50%"),
+        (100.0, "step 1 of 2: 60 s, right 50%, about 2 min left; operators custom 2"),
+        (220.0, "checkpoint step_2"),
         (230.0, "part 2 of 2, training: 0 of 2 steps"),
     ]
     bank, training, again = estimates.parts_of(lines, 300.0)

@@ -62,7 +62,8 @@ def test_compare_opens_with_what_training_changed(verb: Verbs, folder: Path) -> 
         "Training made no difference that is shown: 0 of 5 right before, 0 of 5 after; +0 points "
     )
     assert (
-        "Take more test rows: 5 problems can never show one, 8 or more can; or more steps." in first
+        "Take more test rows: 5 problems can never show a difference, 8 or more can; or more steps."
+        in first
     )
     assert json.loads(verb("compare", *FILES, "--json")[1])["verdict"] == [first]
 
@@ -71,7 +72,7 @@ def test_compare_opens_with_what_training_changed(verb: Verbs, folder: Path) -> 
 def test_a_direct_call_is_the_reference_and_so_few_problems_never_show_a_difference(
     verb: Verbs,
 ) -> None:
-    said = "No difference is shown: 5 problems can never show one, 8 or more can."
+    said = "No difference is shown: 5 problems can never show a difference, 8 or more can."
     code, out, _ = verb("compare", *FILES)
     assert (code, out.splitlines()[0], "Against direct" in out) == (0, said, True)
     found = json.loads(verb("compare", *FILES, "--json")[1])

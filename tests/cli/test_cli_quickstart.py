@@ -64,7 +64,7 @@ BETTER, SAME, WORSE = pair(0.3, 0.0001), pair(0.1, 0.2), pair(-0.3, 0.0001)
 def test_the_verdict_says_what_grpo_taught_and_what_to_do_where_nothing_is_shown() -> None:
     taught, start, fixed = verdict(outcome(BETTER, BETTER))
     assert taught == (
-        "GRPO taught the policy to choose: 16 : 0 rows won : lost against its own start, "
+        "GRPO taught the policy to choose: 16 : 0 rows won : lost against the warm-started policy, "
         "16 : 0 with drawn programs."
     )
     assert start.startswith("The warm start had taught it to write each program")

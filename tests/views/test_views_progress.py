@@ -259,6 +259,17 @@ def test_a_step_is_one_line_with_what_was_right_valid_and_used() -> None:
     assert told.view.line().startswith("GRPO: 3 of 6 steps")
 
 
+def test_a_step_says_how_long_those_after_it_take() -> None:
+    told = Told()
+    told.view.part("GRPO", 10, "steps", begun=True)
+    for step in range(1, 11):
+        told.now = 60.0 * step
+        told.view.step(step, 10, {"accuracy/all": 0.5})
+    assert told.lines[2] == "step 3 of 10: right 50%, about 7 min left"
+    assert told.lines[8] == "step 9 of 10: right 50%, about 60 s left"
+    assert told.lines[9] == "step 10 of 10: right 50%"
+
+
 def test_what_a_run_says_of_itself_is_left_out_of_a_numbered_course_and_a_warning_is_not() -> None:
     for parts, lines in (
         ((), ["run directory logs/[a]", "warning: the disk is full"]),

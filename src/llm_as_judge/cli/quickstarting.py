@@ -136,9 +136,7 @@ def verdict(outcome: Outcome) -> list[str]:
 
 def _of_grpo(outcome: Outcome) -> list[str]:
     greedy, drawn = outcome.against_warm, outcome.against_warm_sampled
-    rows = (
-        f"{_won(greedy)} rows won : lost against its own start, {_won(drawn)} with drawn programs"
-    )
+    rows = f"{_won(greedy)} rows won : lost against the warm-started policy, {_won(drawn)} with drawn programs"
     if greedy.difference < 0 and is_shown(greedy):
         return [
             f"GRPO did harm: {rows}. The checkpoint step_0 is the better policy.",

@@ -34,7 +34,7 @@ def too_few(pair: Comparison) -> bool:
 
 
 def few_words(problems: int) -> str:
-    return f"{problems} problems can never show one, {FEWEST} or more can"
+    return f"{problems} problems can never show a difference, {FEWEST} or more can"
 
 
 def is_shown(pair: Comparison) -> bool:

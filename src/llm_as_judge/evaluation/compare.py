@@ -49,7 +49,10 @@ class Comparison(Paired):
         interval = f"[{100 * self.low:+.0f}, {100 * self.high:+.0f}]"
         points = f"{100 * self.difference:+.0f} points"
         if self.open:
-            return f"{points}{won}; {self.open_words}, 95 % interval {interval}"
+            return (
+                f"{points}{won}, with open answers (on {self._open_on}) not right; whatever they are: "
+                f"{self._reach}, 95 % interval {interval}, {self._p_reach}"
+            )
         p = f"{'' if self.p < 0.001 else '= '}{p_text(self.p)}"
         return f"{points} {interval}{won}, p {p}"
 
@@ -59,10 +62,21 @@ class Comparison(Paired):
         if not self.open:
             return ""
         return (
-            f"open answers on {self.open} problems count as not right; whatever they are, the difference is "
-            f"{100 * self.least:+.1f} to {100 * self.most:+.1f} points, "
-            f"p {'' if self.p_most < 0.001 else 'at most '}{p_text(self.p_most)}"
+            f"open answers on {self._open_on} count as not right; whatever they are, the difference is "
+            f"{self._reach}, {self._p_reach}"
         )
+
+    @property
+    def _open_on(self) -> str:
+        return f"{self.open} problem{'' if self.open == 1 else 's'}"
+
+    @property
+    def _reach(self) -> str:
+        return f"{100 * self.least:+.1f} to {100 * self.most:+.1f} points"
+
+    @property
+    def _p_reach(self) -> str:
+        return f"p {'' if self.p_most < 0.001 else 'at most '}{p_text(self.p_most)}"
 
 
 def p_text(p: float) -> str:

@@ -137,8 +137,10 @@ class Headroom:
     def _conclusion(self) -> tuple[str, str]:
         """(what is concluded, what to do)"""
         if self.adaptation is False:
-            bars = f"{INTERACTION_POINTS:g}" + f" and {TEXT_POINTS:g}" * (self.text is not None)
-            head = f"There is nothing to learn for each problem (bar: {bars} points)"
+            bars = f"bar: {INTERACTION_POINTS:g} points"
+            if self.text is not None:
+                bars += f", by the text {TEXT_POINTS:g}"
+            head = f"There is nothing to learn for each problem ({bars})"
             return head, "A better fixed program can gain: llm-as-judge search."
         best = f"the best fixed program{f', {self.best}' if self.best else ''}"
         if self.adaptation is None:

@@ -202,7 +202,8 @@ class Progress:
         self.did()
         used = ", ".join(f"{name} {count}" for name, count in self._operators.most_common(4))
         self._operators.clear()
-        self._print(step_line(step, steps, metrics) + (f"; operators {used}" if used else ""))
+        line = step_line(step, steps, metrics) + self._left()
+        self._print(line + (f"; operators {used}" if used else ""))
 
     def stage(self, text: str) -> None:
         """Something that a run says of itself; a course of numbered parts has its own words for it."""
@@ -253,9 +254,14 @@ class Progress:
         said = f"{self._done:,} of {total:,} {self._unit}".rstrip()
         if self._found:
             said += f" ({self._found:,} from before)"
-        left = self._rate.left_s(total - self._done, self._seconds())
+        return said + self._left()
+
+    def _left(self) -> str:
+        """``, about 3 min left``; empty while it is not known."""
+        units = max(self._total, self._done) - self._done
+        left = self._rate.left_s(units, self._seconds()) if units else None
         # 0: the last unit takes longer than those before, and nothing tells how much
-        return f"{said}, {about(left)} left" if left and total > self._done else said
+        return f", {about(left)} left" if left else ""
 
     def _show(self) -> None:
         self._bar.update(self._task, completed=self._done, total=self._total or None, visible=True)

@@ -91,7 +91,7 @@ def advice(
     gain = (
         f"a direct call is the best fixed program, chosen on {len(ids)} rows"
         if pair is not None and names == PLAIN
-        else f"{names} {100 * pair.difference:+.1f} points [{100 * pair.low:+.1f}, {100 * pair.high:+.1f}] against "
+        else f"{names}{': together' if ',' in names else ''} {100 * pair.difference:+.1f} points [{100 * pair.low:+.1f}, {100 * pair.high:+.1f}] against "
         f"a direct call, cross-validated on {len(ids)} rows"
         if pair is not None
         else "no row was answered under both the best fixed program and a direct call"

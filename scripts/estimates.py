@@ -56,7 +56,8 @@ def parts_of(lines: Iterable[tuple[float, str]], ended: float) -> Iterator[Part]
             over = now if over is None else over  # the part has ended, or tells something else
             continue
         done, total = (int(match[key].replace(",", "")) for key in ("done", "total"))
-        if match["part"] != name or done < before:
+        same = match["part"] in (name, "step")  # a line a step, between those of its part
+        if not (name and same) or done < before:
             if name:
                 yield _part(name, began, now if over is None else over, said)
             name, began, said = match["part"], now, []

@@ -16,6 +16,7 @@ def test_an_estimate_is_held_against_the_time_until_the_next_part_begins() -> No
         (50.0, "warm start: 12 updates"),
         (60.0, "part 1 of 2, bank: 6 of 8 runs, about 1 h 2 min left"),
         (90.0, "part 1 of 2, bank: 7 of 8 runs, about 5 s left"),  # in the last half minute
+        (100.0, "part 2 of 2, training: 0 of 2 steps"),
         (100.0, "step 1 of 2: 60 s, right 50%, about 2 min left; operators custom 2"),
         (220.0, "checkpoint step_2"),
         (230.0, "part 2 of 2, training: 0 of 2 steps"),

@@ -22,7 +22,7 @@ from llm_as_judge.grading.rules import extract_code
 from llm_as_judge.grading.shape import parse_shape
 from llm_as_judge.grading.text import contains_words, normal_text
 from llm_as_judge.grading.units import read_unit
-from llm_as_judge.grading.values import compare_values, contains_value, gold_kind
+from llm_as_judge.grading.values import compare_values, equal_values_in, gold_kind
 from llm_as_judge.thoughts import without_thoughts
 from llm_as_judge.types import AnswerKind, AnswerSpec, Problem
 
@@ -38,7 +38,7 @@ READERS: Mapping[str, Callable[[str], object]] = {
     "ratio": read_ratio,
     "text": normal_text,
     "words": lambda text: contains_words(text, text[:9]),
-    "value within": lambda text: contains_value("5 km", text, Asked(text, "qa")),
+    "value within": lambda text: list(equal_values_in(text, "5 km", Asked(text, "qa"))),
     "thoughts": without_thoughts,
     "formula": normalize,
     "plain": plain_text,

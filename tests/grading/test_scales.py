@@ -16,7 +16,7 @@ from llm_as_judge.types import Problem
         ("How many thousand people live in Ely?", "20", "twenty thousand", True),
         ("How many thousand people live in Ely?", "20", "20,000 people", True),
         ("How many thousand people live in Ely?", "20", "20 people", None),
-        ("How many thousand people live in Ely?", "20", "20,000", False),
+        ("How many thousand people live in Ely?", "20", "20,000", None),
         ("How many thousand people live in Ely?", "20 thousand", "20", True),
         ("How many dozens of eggs does she need?", "7", "7 dozen eggs", True),
         ("How many dozens of eggs does she need?", "7", "84 eggs", True),

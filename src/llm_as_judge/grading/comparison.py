@@ -6,7 +6,14 @@ import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from llm_as_judge.grading.number import FACTORS, Quantity, is_written_as, singular
+from llm_as_judge.grading.number import (
+    FACTORS,
+    Quantity,
+    count_numbers,
+    is_written_as,
+    parse_number,
+    singular,
+)
 from llm_as_judge.grading.units import ANY_UNIT, Unit, read_unit, same_dimensions
 from llm_as_judge.grading.wordlists import HUNDREDTHS
 from llm_as_judge.types import UNSPECIFIED, AnswerKind, AnswerSpec, Domain
@@ -38,12 +45,15 @@ _ASKED_SCALE = re.compile(
     rf"|\bin {_SCALE}s(?=(?: of \w+)?\s*(?:[?,.]|$))(?: of\b)?",
     re.IGNORECASE,
 )
+_ASKS_COUNT = re.compile(r"\bhow many\b|\bnumber of\b", re.IGNORECASE)
+_ORDINAL = frozenset(["st", "nd", "rd", "th"])
 _ASKS_AGE = re.compile(r"\b(?:how old|what age)\b", re.IGNORECASE)
 _ASKS_PERCENT = re.compile(r"(?<!\d)(?<!\d[ \\-])(?:percent|per cent|%)", re.IGNORECASE)
 """Asked for, not given: "what is 20% as a fraction" wants no per cent."""
 _QUALIFYING = frozenset(
     ["before", "excluding", "excl", "without", "net", "gross", "plus", "minus", "less", "short"]
 )
+_RATE = frozenset(["per", "a", "an", "each", "every"])
 _PER = re.compile(r"\s*/\s*|\sper\s", re.IGNORECASE)
 _PER_WHAT = re.compile(r"\s*/\s*|\s(?:per|an?|each|every)\s", re.IGNORECASE)
 _NOISE_DIGITS = 14
@@ -180,6 +190,20 @@ def _in_scale(number: Quantity, scale: int) -> Quantity:
     return replace(number, value=number.value / scale, step=step)
 
 
+def _is_quoted(number: Quantity, question: str) -> bool:
+    """Does ``number`` stand in the sentence that asks, with its unit?"""
+    words = asking_sentence(question).split()
+    spans = (
+        " ".join(words[at : at + size]).strip(" ,;:()?.")
+        for at in range(len(words))
+        for size in (1, 2, 3)
+    )
+    quoted = (parse_number(span) for span in spans if number.unit)
+    return any(
+        one and (one.value, one.units) == (number.value, number.units) for one in quoted if one
+    )
+
+
 def _named_units(question: str) -> list[Unit]:
     """Every unit that stands in ``question`` as a word or a sign."""
     words = re.findall(r"[$€£¥₹₩]|[^\W\d_]{2,}", question)
@@ -207,9 +231,14 @@ def compare_numbers(gold: Quantity, candidate: Quantity, asked: Asked) -> Decisi
         per_cent = _compare_percent(gold, candidate, asked)
         if per_cent is not None:
             return per_cent
+    if candidate.unit in _ORDINAL and _ASKS_COUNT.search(asking_sentence(asked.question)):
+        return None, "number.thing", "things are counted, not numbered"
+    if gold.units != candidate.units and _is_quoted(candidate, asked.question):
+        return None, "number.echo", "the question's own quantity, in its unit"
     scale = _asked_scale(asked.question)
     decided = _compare_units(_in_scale(gold, scale), _in_scale(candidate, scale), asked)
-    if scale > 1 and not decided[0] and gold.value == candidate.value:
+    twofold = decided[1] == "number.different" and candidate.value == gold.value * scale
+    if scale > 1 and not decided[0] and (twofold or candidate.value == gold.value):
         return None, "number.scale", f"one stands for {scale:,} in the question"
     return decided
 
@@ -236,11 +265,24 @@ def _decided(gold: Quantity, candidate: Quantity, value: Fraction, asked: Asked)
         return False, "number.different", "different numbers"
     if candidate.form == "fraction" and candidate.value.denominator == 1:
         return False, "number.unevaluated", "an integer left as a quotient is not worked out"
+    if _is_unrounded(gold, candidate, value, asked):
+        return None, "number.unrounded", "the question asks for a rounded number"
     if (said := _qualified(gold, candidate, asked.question)) is not None:
         return None, "number.qualified", f"{said!r} is no word of the question"
     if value != candidate.value:
         return True, "number.converted", "equal after conversion of the unit"
     return True, "number.equal", "equal numbers"
+
+
+def _is_unrounded(gold: Quantity, candidate: Quantity, value: Fraction, asked: Asked) -> bool:
+    """Is ``value`` left unrounded where a number that the question shows is to be rounded?"""
+    step = asked_step(asked.question)
+    if step is None or asked.spec.tolerance is not None or gold.value == value:
+        return False
+    shown = count_numbers(asking_sentence(asked.question))
+    if not any(2 * abs(abs(gold.value) - number) <= step for number in shown):
+        return False  # a result that is to be rounded, of a calculation
+    return value % step != 0 and not _is_noise(gold, candidate, abs(gold.value - value))
 
 
 def _qualified(gold: Quantity, candidate: Quantity, question: str) -> str | None:
@@ -259,8 +301,8 @@ def _qualified(gold: Quantity, candidate: Quantity, question: str) -> str | None
     for at, word in enumerate(words):
         if word in _QUALIFYING and word not in known:
             return word
-        if word == "per" and (words[at + 1] if at + 1 < len(words) else "") not in known:
-            return "per"
+        if word in _RATE and (words[at + 1] if at + 1 < len(words) else "") not in known:
+            return word
     return None
 
 
@@ -367,6 +409,8 @@ def _compare_asked(
         other_money = any(mine.is_money for mine in named) and any(its.is_money for its in found)
         if same_kind or other_money:
             return False, "number.unit_mismatch", f"{candidate.unit} is no unit of the question"
+    if not named and _ASKS_COUNT.search(asking_sentence(asked.question)):
+        return None, "number.thing", f"things are counted, not {candidate.unit}"
     return _decided(gold, candidate, candidate.value, asked)
 
 

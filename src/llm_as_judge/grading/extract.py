@@ -125,7 +125,9 @@ def guard(candidate: str, golds: tuple[str, ...], question: str) -> str | None:
     bare = plain(candidate)
     if bare in {plain(gold) for gold in golds}:
         return None
-    if bare in _EMPTY_PHRASES or _opens_only(bare, golds):
+    if says_nothing(bare, golds) and not (
+        bare.split()[0] in _YES_NO and _YES_NO & {plain(gold) for gold in golds}
+    ):
         return "guard.master_key"
     asked = plain(question)
     if asked.count(" ") >= 4 and bare in {asked, f"the question is {asked}"}:
@@ -140,6 +142,14 @@ def guard(candidate: str, golds: tuple[str, ...], question: str) -> str | None:
 
 def _speaks(text: str) -> bool:
     return any(char.isalnum() or char in "∅∞" for char in text)
+
+
+_YES_NO = frozenset(["yes", "no"])
+
+
+def says_nothing(bare: str, golds: tuple[str, ...] = ()) -> bool:
+    """Is what :func:`plain` makes of a text an empty phrase: "of course"?"""
+    return bare in _EMPTY_PHRASES or _opens_only(bare, golds)
 
 
 def _opens_only(bare: str, golds: tuple[str, ...]) -> bool:

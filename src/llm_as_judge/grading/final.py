@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from llm_as_judge.grading.comparison import asking_sentence
 from llm_as_judge.grading.extract import Declared, is_hedged, is_negated
 from llm_as_judge.grading.latex import normalize
 from llm_as_judge.grading.number import (
@@ -18,7 +19,7 @@ from llm_as_judge.grading.number import (
 from llm_as_judge.grading.number_words import spelled_numbers
 from llm_as_judge.grading.objects import is_object
 from llm_as_judge.grading.shape import is_range, parse_shape
-from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS, new_words
+from llm_as_judge.grading.wordlists import NOT_A_UNIT, NUMERALS, informative, new_words
 from llm_as_judge.types import AnswerKind, Verdict
 
 
@@ -53,6 +54,7 @@ _INLINE = re.compile(r"(?<!\\)\$\$?([^$]+)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re
 _EMPHASIZED = re.compile(r"(?<![\w)])\*\*(\S(?:[^*\n]*\S)?)\*\*(?![\w(])")
 _PROSE_WORD = re.compile(r"(?<![\\a-zA-Z{])[a-zA-Z]{3,}(?![a-zA-Z}])")
 _WORD = re.compile(r"(?<![\\a-zA-Z{])[a-zA-Z]{2}")
+_THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _LAST_RESULT = re.compile(r"(?<![<>!~≈])=\s*([^=]+?)\s*$")
 
 
@@ -187,7 +189,8 @@ def _unequal_sides(text: str) -> bool:
 
 def _number_of_prose(text: str, gold: Quantity, question: str) -> tuple[str, Verdict | None]:
     """The one number of a sentence such as "She has 72 clips left."."""
-    result = _LAST_RESULT.search(text) if "," not in text else None
+    joined = _THOUSANDS.sub(lambda m: m[0].replace(",", ""), text)
+    result = _LAST_RESULT.search(joined) if "," not in joined else None
     if result and not _is_worked_out(text, question):
         return "", verdict_of(None, "extract.equation", "an equation that was not asked for")
     shown = result.group(1) if result else text
@@ -240,12 +243,22 @@ def _number_of_sentence(text: str, gold: Quantity, question: str) -> tuple[str, 
     read = parse_number(shown)
     beside = _BRACKETED.sub(lambda m: " " if _is_value(m[1], gold) else m[0], text)
     new = new_words(beside.replace(shown, " "), f"{question} {gold.unit} {gold.remark}")
+    new |= _other_names(text, question)
     if read is not None and read.value == gold.value and new:
         why = f"the number wanted, with words of its own: {', '.join(sorted(new))}"
         return "", verdict_of(None, "number.partial", why)
     return shown, None
 
 
+def _other_names(text: str, question: str) -> set[str]:
+    """Names of the question in ``text`` where its asking sentence asks for another: Bert for "has Anna left?"."""
+    asking = asking_sentence(question)
+    names = {name for name in _NAME.findall(question) if informative(name)}
+    asked = names & set(_NAME.findall(asking))
+    return names & set(_NAME.findall(text)) - asked if asked else set()
+
+
+_NAME = re.compile(r"\b[A-Z][a-z]+\b")
 _BRACKETED = re.compile(r"\(([^()]*)\)")
 
 
@@ -321,7 +334,7 @@ def _with_unit(sentence: str) -> str:
     for end in range(len(behind), 0, -1):
         together = " ".join([number, *behind[:end]])
         read = parse_number(together)
-        if read is not None and not read.remark and (read.units or end == 1):
+        if read is not None and not read.remark and (read.units or read.percent or end == 1):
             return together
     return number
 

@@ -13,24 +13,28 @@ from fractions import Fraction
 from typing import TypeGuard
 
 from llm_as_judge.grading.abstention import is_abstention
-from llm_as_judge.grading.comparison import Asked, asking_sentence
+from llm_as_judge.grading.comparison import Asked
 from llm_as_judge.grading.dates import read_clock
 from llm_as_judge.grading.extract import Declared, declared_answer
 from llm_as_judge.grading.final import final_expression, fold, plain_text, verdict_of, words
 from llm_as_judge.grading.latex import normalize
 from llm_as_judge.grading.number import Quantity, in_currency, parse_number
 from llm_as_judge.grading.pool import AlgebraPool
-from llm_as_judge.grading.restated import restates
 from llm_as_judge.grading.shape import Item, Relation, Scalar, Shape, parse_shape
 from llm_as_judge.grading.units import read_unit, same_dimensions
-from llm_as_judge.grading.values import asks_last_for_order, asks_order, compare_values, is_value
+from llm_as_judge.grading.values import (
+    asks_last_for_order,
+    asks_order,
+    compare_values,
+    is_value,
+    states,
+)
 from llm_as_judge.grading.wordlists import NOT_A_UNIT, new_words
 from llm_as_judge.types import Problem, Verdict
 
 _LONGEST_ANSWER = 1500
 _DIVIDES_BY_ZERO = re.compile(r"/\s*0(?![\d.])|\\frac\s*\{[^{}]*\}\s*\{\s*0\s*\}")
 _NAMED = re.compile(r"([a-zA-Z])\s*=(?:[^=a-zA-Z\\]|\\[a-zA-Z]+)*$")
-_BARE_NUMBER = re.compile(r"-?\d[\d.,/]*")
 _SLASHES = re.compile(r"\s/\s")
 _EITHER_OR = (
     {"even", "odd", "neither"},
@@ -89,11 +93,10 @@ async def _against(gold: str, declared: Declared, problem: Problem, pool: Algebr
         return verdict_of(True, "exact.same_form", "same normal form")
     if spec.grader == "exact":
         return verdict_of(False, "exact_match", "not equal to the gold answer")
-    bare = gold_plain if gold_plain and _BARE_NUMBER.fullmatch(gold_plain) else None
-    if bare and not declared.fault and restates(declared.text, bare, asking_sentence(question)):
-        return verdict_of(True, "math.restated", "the question's words and the number wanted")
     asked = Asked(question, "math", spec)
     is_typed = gold_plain is not None and is_value(gold_plain, asked)
+    if gold_plain and is_typed and not declared.fault and states(declared.text, gold_plain, asked):
+        return verdict_of(True, "math.restated", "the question's words and the value wanted")
     candidate, fault = final_expression(
         declared,
         gold,

@@ -10,15 +10,20 @@ from __future__ import annotations
 import re
 
 from llm_as_judge.grading.abstention import is_abstention
-from llm_as_judge.grading.comparison import Asked, asking_sentence
+from llm_as_judge.grading.comparison import Asked
 from llm_as_judge.grading.extract import declared_answer
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.objects import is_object
-from llm_as_judge.grading.restated import restates
 from llm_as_judge.grading.single_values import Comparison
 from llm_as_judge.grading.squad import hotpot_f1, normalize_answer, squad_f1
 from llm_as_judge.grading.text import contains_words, is_short, normal_text
-from llm_as_judge.grading.values import FEET_AND_INCHES, compare_values, contains_value
+from llm_as_judge.grading.values import (
+    FEET_AND_INCHES,
+    compare_values,
+    equal_values_in,
+    states,
+    without_asked_preposition,
+)
 from llm_as_judge.types import AnswerKind, Problem, Verdict
 
 UNEQUAL = "qa.short_text"
@@ -50,6 +55,9 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
     if _is_equal(problem, text):
         kind: AnswerKind = "short_text" if all(map(is_short, problem.answers)) else "long_text"
         return _verdict(True, "qa.exact", "equal to a gold answer", 1.0, kind)
+    asked = Asked(problem.question, problem.domain, problem.spec)
+    if problem.spec.grader is None and any(states(text, gold, asked) for gold in problem.answers):
+        return _verdict(True, "qa.restated", "the question's words and a gold", 1.0, "short_text")
     typed = _typed(problem, text) if problem.spec.grader != "exact" else None
     if typed is not None and typed.correct is not None:
         return _verdict(typed.correct, typed.rule, typed.why, float(typed.correct), typed.kind)
@@ -79,8 +87,8 @@ def _is_equal(problem: Problem, text: str) -> bool:
         for gold in problem.answers
         for one, other in (
             (text, gold),
-            (_without_asked_preposition(text, problem.question), gold),
-            (text, _without_asked_preposition(gold, problem.question)),
+            (without_asked_preposition(text, problem.question), gold),
+            (text, without_asked_preposition(gold, problem.question)),
         )
         for numerals in spelled
     )
@@ -88,19 +96,6 @@ def _is_equal(problem: Problem, text: str) -> bool:
 
 def _bare(text: str) -> str:
     return text if FEET_AND_INCHES.fullmatch(text) else _DECORATION.sub("", text) or text
-
-
-_PREPOSITION = r"in|on|at|by|to|from|for|with|of|under|through|during|into"
-_ASKS_WITH = re.compile(rf"(?P<preposition>{_PREPOSITION})\s+(?:which|what|whom|whose)\b", re.I)
-_ASKS_WHERE_OR_WHEN = re.compile(r"(?:where|when)\b", re.I)
-
-
-def _without_asked_preposition(text: str, question: str) -> str:
-    """ "on Tuesday" without the preposition of "On which day?"; "in Paris" for "Where?"."""
-    asks = _ASKS_WITH.match(question.strip())
-    places = "in|on|at" if _ASKS_WHERE_OR_WHEN.match(question.strip()) else None
-    wanted = re.escape(asks["preposition"]) if asks else places
-    return re.sub(rf"^(?:{wanted})\s+(?=\S)", "", text, flags=re.I) if wanted else text
 
 
 def _typed(problem: Problem, text: str) -> Comparison | None:
@@ -124,12 +119,10 @@ def _unequal(problem: Problem, text: str, score: float) -> Verdict:
     """What no rule decides, by what a judge would have to read."""
     if not any(map(is_short, problem.answers)):
         return _verdict(None, "qa.long_text", "the gold is a long text", score, "long_text")
-    asking = asking_sentence(problem.question)
-    if any(restates(text, gold, asking) for gold in problem.answers):
-        return _verdict(True, "qa.restated", "the question's words and a gold", 1.0, "short_text")
     asked = Asked(problem.question, problem.domain, problem.spec)
     if any(
-        contains_words(text, gold) or contains_value(gold, text, asked) for gold in problem.answers
+        contains_words(text, gold) or any(equal_values_in(text, gold, asked))
+        for gold in problem.answers
     ):
         return _verdict(None, "qa.sentence", "a gold answer among other words", score, "short_text")
     return _verdict(None, UNEQUAL, "not equal to a gold answer", score, "short_text")

@@ -17,7 +17,7 @@ from llm_as_judge.grading.units import read_unit
 
 Words = Sequence[str]
 
-_ONE_FORM = {"am": "is", "are": "is", "were": "was"}
+_ONE_FORM = {"am": "is", "are": "is", "were": "was", "has": "have"}
 _DO = frozenset(["do", "does", "did"])
 _MODAL = frozenset(["can", "could", "may", "might", "must", "shall", "should", "will", "would"])
 _AUXILIARIES = _DO | _MODAL | frozenset(["is", "was", "be", "been", "has", "have", "had"])
@@ -31,6 +31,10 @@ _UNDOING = frozenset(["no", "not", "never", "without", "cannot", "cant", "wont",
 """Words of a question that leave it open what a part of it says."""
 _AT = frozenset(["at", "in", "on"])
 """Before a time or a place that a question asks for without them, as "for" before a duration."""
+_ANSWERED = {"i": "you", "we": "you", "my": "your", "our": "your"}
+"""Whom an answer speaks of: "You may enter." for "May I enter?"."""
+_PRONOUNS = frozenset(["it", "he", "she", "they"])
+"""In the place of what the question names: "It closes at 18:00", "Ann wrote it"."""
 _STOP = re.compile(r"[?;\n]|(?<!\d):|:(?!\d)|[.!]\s")
 """A colon between digits is one of a time of day."""
 _PLAIN = frozenset(",.'\"&\N{RIGHT SINGLE QUOTATION MARK}")
@@ -41,7 +45,7 @@ _LONGER = 60
 
 def restates(text: str, gold: str, asking: str) -> bool:
     """Is ``text`` one sentence that says what ``asking`` asks, with ``gold`` in the place of what is asked for?"""
-    if not _is_one_statement(text, gold + asking.rstrip(" ?")):
+    if not _is_one_statement(text, f"{gold} {asking.rstrip(' ?')}"):
         return False
     words, wanted, asked = map(_tokens, (text.rstrip(" .!"), gold, asking))
     at = [n for n in range(len(words)) if words[n : n + len(wanted)] == wanted]
@@ -76,7 +80,8 @@ def restates(text: str, gold: str, asking: str) -> bool:
     if moved and not (before and len(moved) == 1):
         return False
     told = _content(before + behind)
-    return any(_same(told, _content(end) + moved, endings) for end in ends if noun or _content(end))
+    sought = [_content(end) + moved for end in ends if noun or _content(end)]
+    return any(_same(told, one, endings) or _shortened(told, one, endings) for one in sought)
 
 
 def affirms(text: str, asking: str) -> bool | None:
@@ -87,7 +92,8 @@ def affirms(text: str, asking: str) -> bool | None:
     """
     if not _is_one_statement(text, asking.rstrip(" ?")):
         return None
-    words, asked = _tokens(text.rstrip(" .!")), _tokens(asking)
+    words = _tokens(text.rstrip(" .!"))
+    asked = [_ANSWERED.get(word, word) for word in _tokens(asking)]
     if not asked or asked[0] not in _AUXILIARIES or _UNDOING.intersection(asked):
         return None
     words = [part for word in words for part in _parted(word)]
@@ -103,6 +109,9 @@ def affirms(text: str, asking: str) -> bool | None:
 
 def _is_one_statement(text: str, known: str) -> bool:
     """Not much longer than what is known, one sentence that asks nothing, and without signs of its own."""
+    for word in known.split():
+        if word.endswith("."):  # "Dr. Holm"
+            text = text.replace(f"{word} ", f"{word[:-1]} ")
     if len(text) > len(known) + _LONGER or _STOP.search(text.strip()):
         return False
     return _signs(text.rstrip(" .!")) <= set(known)
@@ -110,6 +119,8 @@ def _is_one_statement(text: str, known: str) -> bool:
 
 def _parted(word: str) -> list[str]:
     """``isnt`` -> ``is not``"""
+    if word == "cannot":
+        return ["can", "not"]
     return [_ONE_FORM.get(word[:-2], word[:-2]), "not"] if _is_denied(word) else [word]
 
 
@@ -201,6 +212,16 @@ def _is_time(noun: Words) -> bool:
     return any(
         word in ("time", "date") or (("second", 1),) in {one.dimensions for one in read_unit(word)}
         for word in noun
+    )
+
+
+def _shortened(told: Words, wanted: Words, endings: Words) -> bool:
+    """Are the words equal, but for a pronoun in the place of one or several side by side?"""
+    return not _PRONOUNS.intersection(wanted) and any(
+        _same([*told[:at], *told[at + 1 :]], [*wanted[:at], *wanted[rest:]], endings)
+        for at, word in enumerate(told)
+        if word in _PRONOUNS
+        for rest in range(at + 1, len(wanted) + 1)
     )
 
 

@@ -69,6 +69,9 @@ def compare_clock(gold: str, candidate: str, asked: Asked) -> Comparison | None:
         same = compare_clocks(wanted, said)
         why = "the half of the day is not told" if same is None else f"{said.seconds // 60} minutes"
         return Comparison(same, "time", "time.equal" if same else "time.different", why)
+    hour = parse_number(candidate)
+    if hour and not hour.unit and (hour.value - wanted.seconds / 3600) % 12 == 0:
+        return Comparison(None, "time", "time.hour", "a number that may be the hour")
     if _is_other_value(candidate):
         return Comparison(False, "time", "time.none", "a time of day was wanted")
     return None

@@ -7,12 +7,13 @@ on one side only, is left to the comparison of texts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from llm_as_judge.grading.bounds import compare_bounds, compare_ranges
 from llm_as_judge.grading.comparison import Asked, asking_sentence
+from llm_as_judge.grading.extract import plain, says_nothing
 from llm_as_judge.grading.number import parse_number
-from llm_as_judge.grading.restated import affirms
+from llm_as_judge.grading.restated import affirms, restates
 from llm_as_judge.grading.single_values import (
     Comparison,
     compare_clock,
@@ -42,13 +43,28 @@ def bare(text: str) -> str:
     return text
 
 
+_PREPOSITION = r"in|on|at|by|to|from|for|with|of|under|through|during|into|since|until"
+_ASKS_WITH = re.compile(
+    rf"(?P<preposition>{_PREPOSITION})\s+(?:which|what|whom|whose|when|how)\b", re.I
+)
+_ASKS_WHERE_OR_WHEN = re.compile(r"(?:where|when)\b", re.I)
+
+
+def without_asked_preposition(text: str, question: str) -> str:
+    """ "on Tuesday" without the preposition of "On which day?", "by 20 %" of "By how many?"; "in Paris" for "Where?"."""
+    asks = _ASKS_WITH.match(question.strip())
+    places = "in|on|at" if _ASKS_WHERE_OR_WHEN.match(question.strip()) else None
+    wanted = re.escape(asks["preposition"]) if asks else places
+    return re.sub(rf"^(?:{wanted})\s+(?=\S)", "", text, flags=re.I) if wanted else text
+
+
 def compare_values(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     """Compares two texts as values of the gold's kind.
 
     Returns:
         None where the gold is of no kind of value, or the candidate is no value at all.
     """
-    gold, candidate = bare(gold), bare(candidate)
+    gold, candidate = bare(gold), without_asked_preposition(bare(candidate), asked.question)
     if len(gold) > 300 or len(candidate) > 300:
         return None
     for compare in _comparers(asked.spec.kind):
@@ -92,7 +108,10 @@ def _comparers(kind: AnswerKind | None) -> Sequence[Comparer]:
 
 
 # --------------------------------------------------------------------------------------- yes or no
-_YES_NO = {"yes": "yes", "no": "no", "y": "yes", "n": "no", "true": "yes", "false": "no"}
+_YES_NO = {
+    **dict.fromkeys(("yes", "y", "yep", "yeah", "true"), "yes"),
+    **dict.fromkeys(("no", "n", "nope", "false"), "no"),
+}
 _CONCLUDES = re.compile(r"^(?:so|thus|hence|therefore)\b,?\s+", re.IGNORECASE)
 _OPPOSITE = {"yes": "no", "no": "yes"}
 _SENTENCE = 3
@@ -100,7 +119,7 @@ _SENTENCE = 3
 _FIRST_WORD = re.compile(r"^(yes|no|true|false)\b\s*(?=[,.;:!–—-]|$)", re.IGNORECASE)
 _SAID_AGAIN = re.compile(
     r"[\s,.;:!–—-]*(?:it|they|s?he|this|that|these|those|i|you|we|there)\s+"
-    r"(?:is|are|was|were|do|does|did|has|have|had|can?|could|wo|will|would|should)(\s*not|n['’]t)?[.!]*$",
+    r"(?:is|are|was|were|do|does|did|has|have|had|can?|could|wo|will|would|should|may|might|must|shall)(\s*not|n['’]t)?[.!]*$",
     re.IGNORECASE,
 )
 """Behind yes or no: "they are", "it does not"."""
@@ -123,10 +142,10 @@ def _yes_no(gold: str, candidate: str, asked: Asked) -> Comparison | None:
     again = _SAID_AGAIN.match(candidate, first.end()) if first else None
     if again and (again[1] is not None) == (wanted == "no"):
         return Comparison(True, "yes_no", "yes_no.sentence", f"says {wanted} twice")
-    stated = affirms(
-        candidate[first.end() :].lstrip(" ,.;:!") if first else candidate,
-        asking_sentence(asked.question),
-    )
+    rest = candidate[first.end() :].lstrip(" ,.;:!") if first else candidate
+    if first and says_nothing(plain(rest)):
+        return Comparison(True, "yes_no", "yes_no.word", f"says {wanted}")
+    stated = affirms(rest, asking_sentence(asked.question))
     if stated is not None and (first is None or stated == (wanted == "yes")):
         why = "the question's words say so" if stated else "the question's words, denied"
         return Comparison(stated == (wanted == "yes"), "yes_no", "yes_no.restated", why)
@@ -214,18 +233,29 @@ _VALUE_WORDS = 5
 """Of the longest value: "2 hours and 15 minutes"."""
 
 
-def contains_value(gold: str, text: str, asked: Asked) -> bool:
-    """Does a value equal to ``gold`` stand in ``text``, in at most five words side by side?"""
+def states(text: str, gold: str, asked: Asked) -> bool:
+    """Is ``text`` one sentence of the question's words with ``gold``, or with an equal value, in its place?"""
+    asking = asking_sentence(asked.question)
+    return restates(text, gold, asking) or any(
+        restates(text.replace(span, gold, 1), gold, asking)
+        for span in equal_values_in(text, gold, asked)
+    )
+
+
+def equal_values_in(text: str, gold: str, asked: Asked) -> Iterator[str]:
+    """Each value equal to ``gold`` that stands in ``text``, in at most five words side by side."""
     if not is_value(gold, asked):
-        return False
+        return
     words = text.split()[:_WORDS_READ]
     spans = (
         " ".join(words[at : at + size]).strip(" ,;:()")
         for at in range(len(words))
         for size in range(1, min(_VALUE_WORDS, len(words) - at) + 1)
     )
-    compared = (compare_values(gold, span, asked) for span in spans)
-    return any(one is not None and one.correct is True for one in compared)
+    for span in spans:
+        compared = compare_values(gold, span, asked)
+        if compared is not None and compared.correct:
+            yield span
 
 
 def gold_kind(

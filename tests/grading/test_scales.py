@@ -38,6 +38,100 @@ async def test_a_bare_number_counts_what_the_question_counts(
 
 
 @pytest.mark.parametrize(
+    ("question", "gold", "text", "right"),
+    [
+        ("How many metres are 3.2 km?", "3200", "3.2 km", None),
+        ("Convert 2.5 kg to grams.", "2500 g", "2.5 kg", None),
+        ("Convert 2.5 kg to grams.", "2500 g", "2500 grams", True),
+        ("How long is the trip?", "90 minutes", "1.5 hours", True),
+        ("Round 1234.567 to one decimal.", "1234.6", "1234.567", None),
+        ("Round 3456 to the nearest thousand.", "3000", "3456", None),
+        ("Round 3456 to the nearest thousand.", "3000", "3,000", True),
+        ("3 pens at 1.2345 each: the total, rounded to cents?", "3.70", "3.7035", True),
+    ],
+)
+async def test_what_the_question_shows_is_no_answer_unworked(
+    rules: Judge, question: str, gold: str, text: str, right: bool | None
+) -> None:
+    problem = Problem("x/1", "x", "math", question, (gold,))
+    assert (await rules.grade(problem, text)).correct is right
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("18 beds", True),
+        ("18 kg", None),
+        ("18 hours", None),
+        ("$18", None),
+        ("18th", None),
+        ("18 beds a day", None),
+    ],
+)
+async def test_a_count_has_no_unit_of_its_own(rules: Judge, text: str, right: bool | None) -> None:
+    problem = Problem("x/1", "x", "qa", "How many beds does ward 7 have?", ("18",))
+    assert (await rules.grade(problem, text)).correct is right
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "right"),
+    [
+        (
+            "Anna has 9 apples and gives 4 to Bert. How many has Anna left?",
+            "Bert has 5 left.",
+            None,
+        ),
+        (
+            "Anna has 9 apples and gives 4 to Bert. How many has Anna left?",
+            "Anna has 5 left.",
+            True,
+        ),
+        ("Tim has 9 apples and eats 4. How many are left?", "Tim has 5 left.", True),
+        ("Work out 1204 - 1199.", "1204 - 1199 = 5", True),
+    ],
+)
+async def test_a_number_is_said_of_whom_the_question_asks(
+    rules: Judge, question: str, text: str, right: bool | None
+) -> None:
+    problem = Problem("x/1", "x", "math", question, ("5",))
+    assert (await rules.grade(problem, text)).correct is right
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "text", "right"),
+    [
+        ("Work out 388 * 229.", "88852", "388 * 229 = 88,852", True),
+        ("Work out 388 * 229.", "88852", "388 * 229 = 10,000", False),
+        ("When does the train leave?", "16:30", "The train leaves at 4:30 pm.", True),
+        ("When does the train leave?", "18:00", "at 6", None),
+        ("When does the train leave?", "18:00", "at 7", False),
+        ("By how many per cent did it rise?", "20", "by 20 %", True),
+    ],
+)
+async def test_a_value_is_read_as_people_write_it(
+    rules: Judge, question: str, gold: str, text: str, right: bool | None
+) -> None:
+    problem = Problem("x/1", "x", "math", question, (gold,))
+    assert (await rules.grade(problem, text)).correct is right
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "text"),
+    [
+        ("How long does delivery take?", "3-5 days", "Delivery takes between 3 and 5 days."),
+        ("When may visitors come?", "14:00-19:30", "Visitors may come between 14:00 and 19:30."),
+        ("What did the wing cost?", "4.5 million euros", "The wing cost €4.5 million."),
+        ("When is the fee due?", "15 May", "The fee is due on May 15."),
+        ("Since when is it open?", "2004", "since 2004"),
+    ],
+)
+async def test_a_sentence_may_spell_the_value_otherwise(
+    rules: Judge, question: str, gold: str, text: str
+) -> None:
+    assert (await rules.grade(Problem("x/1", "x", "qa", question, (gold,)), text)).correct
+
+
+@pytest.mark.parametrize(
     ("question", "text", "right"),
     [
         ("How many men did the women beat?", "5 men", True),

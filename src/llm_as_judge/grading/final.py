@@ -252,10 +252,10 @@ def _number_of_sentence(text: str, gold: Quantity, question: str) -> tuple[str, 
 
 def _other_names(text: str, question: str) -> set[str]:
     """Names of the question in ``text`` where its asking sentence asks for another: Bert for "has Anna left?"."""
-    asking = asking_sentence(question)
+    behind_first = asking_sentence(question).partition(" ")[2]
     names = {name for name in _NAME.findall(question) if informative(name)}
-    asked = names & set(_NAME.findall(asking))
-    return names & set(_NAME.findall(text)) - asked if asked else set()
+    asked = names & set(_NAME.findall(behind_first))
+    return (names & set(_NAME.findall(text))) - asked if asked else set()
 
 
 _NAME = re.compile(r"\b[A-Z][a-z]+\b")

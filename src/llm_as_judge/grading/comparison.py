@@ -45,7 +45,7 @@ _ASKED_SCALE = re.compile(
     rf"|\bin {_SCALE}s(?=(?: of \w+)?\s*(?:[?,.]|$))(?: of\b)?",
     re.IGNORECASE,
 )
-_ASKS_COUNT = re.compile(r"\bhow many\b|\bnumber of\b", re.IGNORECASE)
+_ASKS_COUNT = re.compile(r"\bhow many\b", re.IGNORECASE)
 _ORDINAL = frozenset(["st", "nd", "rd", "th"])
 _ASKS_AGE = re.compile(r"\b(?:how old|what age)\b", re.IGNORECASE)
 _ASKS_PERCENT = re.compile(r"(?<!\d)(?<!\d[ \\-])(?:percent|per cent|%)", re.IGNORECASE)

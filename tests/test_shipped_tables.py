@@ -209,18 +209,33 @@ def gain(table: int, against: str) -> str:
     return cell(table, against, "mean of the seeds, points")
 
 
-def test_seed_1_of_the_form_is_what_the_page_says(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def compared(
+    of: str, against: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """Cells of the row that `compare` prints of one result after the form against another."""
     monkeypatch.setenv("COLUMNS", "400")
     monkeypatch.chdir(ROOT)
     held = "examples/adaptive/held_out_form"
-    words = ["llm-as-judge", "compare", *expanded(f"{held}/{{form_drawn_s1,grpo_drawn_s1}}/*")]
-    run([*words, "--against", "form_drawn_s1", "--markdown"], monkeypatch)
-    (row,) = re.findall(r"\| grpo_drawn_s1 \| 415 \| (.*)", capsys.readouterr().out)
-    difference, p = row.split(" | ")[0], row.split(" | ")[2]
-    said = f"gained {difference.replace(' [', ' points [').lstrip('+')} to its own start (p = {p.lstrip('0')})"
+    words = ["llm-as-judge", "compare", *expanded(f"{held}/{{{against},{of}}}/*")]
+    run([*words, "--against", against, "--markdown"], monkeypatch)
+    (row,) = re.findall(rf"\| {of} \| 415 \| (.*) \|", capsys.readouterr().out)
+    cells: list[str] = row.split(" | ")
+    return [cells[0].replace(" [", " points ["), *cells[1:]]
+
+
+def test_seed_1_of_the_form_is_what_the_page_says(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    difference, _, p, *_ = compared("grpo_drawn_s1", "form_drawn_s1", capsys, monkeypatch)
+    said = f"gained {difference.lstrip('+')} to its own start (p = {p.lstrip('0')})"
     assert said in PAGE.read_text()
+
+
+def test_imitation_of_the_best_is_compared_as_the_page_says(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    difference, *_, cost_ratio = compared("grpo_middle", "best_middle", capsys, monkeypatch)
+    assert f"is level: GRPO {difference}, cost {cost_ratio}." in PAGE.read_text()
 
 
 def test_the_figures_of_the_readme_are_those_of_the_tables() -> None:

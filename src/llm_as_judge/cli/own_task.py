@@ -222,8 +222,8 @@ def _print_answer_kinds(kinds: Sequence[SetKinds]) -> None:
     if texts or long:
         say("  no judge is on (judge.kind: rules); what stays open counts as not right")
         say(
-            f"  the shipped judge reads them with judge: {{kind: scoring, model: none}} in {OWN_FILE} "
-            "(docs/judge.md#which-judge)"
+            f"  the shipped judge reads them with judge: {{kind: scoring, model: none}} in {OWN_FILE}; it "
+            "takes some near misses for right (docs/judge.md#which-judge)"
         )
     for one in kinds:
         for unit, count in one.units.items():

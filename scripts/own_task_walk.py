@@ -137,7 +137,8 @@ class Timed:
 
 def verbs_of(task: str, executor: str, steps: int) -> list[list[str]]:
     """Every verb before serving, as it is typed."""
-    table, way = f"--set stop.table={STOP}", "direct" if task == "functions" else "cot"
+    table = f"--set stop.table={STOP}"
+    way = {"functions": "direct", "invoices": "program_of_thought"}.get(task, "cot")
     lines = (
         f"init rows.jsonl --executor {executor}",
         "headroom rows.jsonl --limit 12 --draws 1",

@@ -14,8 +14,8 @@ from llm_as_judge.runs.table import ABOUT, Bank
 from llm_as_judge.types import Problem
 
 
-def filled(folder: Path, problems: int) -> Path:
-    """Four draws of the chain of thought on each problem; every third one is hopeless."""
+def filled(folder: Path, problems: int, *, hopeless: bool = False) -> Path:
+    """Four draws of the chain of thought on each problem; every third one is hopeless, or all."""
     config = load_config("embedded")
     folder.mkdir()
     bank = Bank(folder)
@@ -26,7 +26,7 @@ def filled(folder: Path, problems: int) -> Path:
             Problem(f"gsm8k/train/{n}", "gsm8k", "math", f"What is {n} + 1?", (str(n + 1),))
         )
         for draw in range(4):
-            right = float(n % 3 != 1 and draw != n % 4)
+            right = float(n % 3 != 1 and draw != n % 4 and not hopeless)
             bank.add(
                 RunRecord(
                     way.key, f"gsm8k/train/{n}", draw, right, 100.0, 200, 1, "ok", str(int(right))

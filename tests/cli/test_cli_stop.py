@@ -30,9 +30,8 @@ def test_a_table_is_learned_written_and_shown_beside_votes(verb: Verbs, tmp_path
 @pytest.mark.parametrize(
     ("problems", "said"),
     [
-        pytest.param(
-            29, "too few draws to learn a stop from (math: 29 of 30 problems", id="too few"
-        ),
+        pytest.param(29, "no draws to learn a stop from (math: 29 of 30 problems", id="too few"),
+        pytest.param(-36, "to learn a stop from (math: no draw of cot is right)", id="none right"),
         pytest.param(None, "is no bank", id="no bank"),
     ],
 )
@@ -41,7 +40,7 @@ def test_without_enough_draws_there_is_one_line(
 ) -> None:
     bank = tmp_path / "bank"
     if problems:
-        filled(bank, problems)
+        filled(bank, abs(problems), hopeless=problems < 0)
     out = tmp_path / "stop.json"
     code, _, noted = verb(
         "stop", "learn", "--config", "embedded", "--bank", str(bank), "--out", str(out)

@@ -409,21 +409,26 @@ def learn_table(
             problems = stop_problems(bank, each, prompt_price)
             most_found = max(most_found, len(problems))
             if len(problems) >= LEAST_PROBLEMS:
-                names = tuple(way.name for way in each)
-                tried.append(learn_domain(domain, names, problems, most))
+                each_named = tuple(way.name for way in each)
+                tried.append(learn_domain(domain, each_named, problems, most))
         if not tried:
             lacking = ", or a bank of before code that passes was noted" * (domain == "code")
             left_out[domain] = (
                 f"{most_found} of {LEAST_PROBLEMS} problems with two draws of one way{lacking}"
             )
             continue
-        rules[domain], learned = max(tried, key=lambda found: found[1].worth)
+        best, learned = max(tried, key=lambda found: found[1].worth)
+        if not any(right for right, _ in learned.votes):
+            names = dict.fromkeys(name for _, one in tried for name in one.ways)
+            left_out[domain] = f"no draw of {' or '.join(names)} is right"
+            continue
+        rules[domain] = best
         domains.append(learned)
     if not rules:
         why = "; ".join(f"{domain}: {reason}" for domain, reason in left_out.items())
         raise DataError(
-            f"{bank.folder}: too few draws to learn a stop from ({why}); ask for more: llm-as-judge pool fill --split "
-            f"train. It takes {LEAST_PROBLEMS} training rows of one type"
+            f"{bank.folder}: no draws to learn a stop from ({why}); ask for more, or another --way: llm-as-judge pool "
+            f"fill --split train. It takes {LEAST_PROBLEMS} training rows of one type"
         )
     table = StopTable(
         bound,

@@ -181,6 +181,21 @@ def test_a_set_without_val_rows_is_warned_of_with_the_reason_and_what_to_do(verb
     [
         ("folder.jsonl", None, "folder.jsonl: a folder; name a file, and write one row a line"),
         ("empty.jsonl", "", 'empty.jsonl: empty; write one row a line into it: {"problem"'),
+        (
+            "empty.csv",
+            "",
+            "empty.csv: empty; write one row a line into it, below a first line that",
+        ),
+        (
+            "blank.csv",
+            "\n\n",
+            "it; write one row a line into it, below a first line that names the col",
+        ),
+        (
+            "blank.jsonl",
+            "\n",
+            'no usable row of blank in it; write one row a line into it: {"problem"',
+        ),
         ("mine.csv", "problem;answer;type\n1 + 1?;2;math\n", "columns apart by ';'; wanted commas"),
         ("mine.jsonl", '{"problem": "?", "type": "math"}\n', "mine.jsonl: no row has 'answer' ("),
         (
@@ -194,7 +209,17 @@ def test_a_set_without_val_rows_is_warned_of_with_the_reason_and_what_to_do(verb
             "mine leaves no row to test on; found 1 row in 1 group of",
         ),
     ],
-    ids=["folder", "empty", "semicolons", "no answer", "bad row", "one row"],
+    ids=[
+        "folder",
+        "empty",
+        "empty table",
+        "blank table",
+        "blank",
+        "semicolons",
+        "no answer",
+        "bad row",
+        "one row",
+    ],
 )
 def test_what_holds_no_rows_is_named_for_what_it_is_and_leaves_the_folder_as_it_was(
     verb: Verbs, name: str, text: str | None, said: str
@@ -311,3 +336,38 @@ def test_grade_says_of_which_references_an_answer_was_read(verb: Verbs) -> None:
     assert "3 rows graded: 3 right" in out
     assert "2 of 3 references are whole solutions" in err
     assert "rows.jsonl:1 gives '72'" in err
+
+
+def test_the_step_after_leaving_rows_out_leaves_them_out_too(verb: Verbs) -> None:
+    rows(12, 12)
+    with Path("mine.jsonl").open("a") as stream:
+        stream.write('{"problem": "?", "answer": {}, "type": "math"}\n{"problem"\n')
+    said = began(verb, "--skip-bad", executor="scripted")
+    (step,) = [line for line in said.splitlines() if "llm-as-judge headroom" in line]
+    words = step.partition("llm-as-judge ")[2].split()
+    assert words == ["headroom", "mine.jsonl", "--skip-bad"]
+    _, err = verb.done(*words, "--dry-run")
+    assert "left out mine.jsonl:25: 'answer' is no" in " ".join(err.split())
+    assert "left out mine.jsonl:26: not JSON" in " ".join(err.split())
+
+
+def test_a_type_without_a_good_row_is_left_out_and_only_a_file_without_one_is_refused(
+    verb: Verbs,
+) -> None:
+    rows(0, 12)
+    bad = '{"problem": "?", "answer": {}, "type": "math"}\n'
+    with Path("mine.jsonl").open("a") as stream:
+        stream.write(bad)
+    said = " ".join(began(verb, "--skip-bad").split())
+    assert "left out mine.jsonl:13: 'answer' is no" in said
+    assert "mine_qa train" in said
+    assert "mine_math" not in Path("llm-as-judge.yaml").read_text()
+    verb.done("data", "process", "--custom", "mine.jsonl", "--skip-bad", "--set", "data.sets=[]")
+    written("worse.jsonl", bad + bad.replace("math", "qa"))
+    Path("llm-as-judge.yaml").unlink()
+    line = verb.refused(
+        "init", "worse.jsonl", "--executor", ADDRESS, "--skip-bad", "--data-dir", "w"
+    )
+    assert (
+        "worse.jsonl: no usable row of worse_math in it (left out worse.jsonl:1: 'answer'" in line
+    )

@@ -34,6 +34,7 @@ from llm_as_judge.evaluation.search.run import (
 from llm_as_judge.evaluation.system_results import read_systems
 from llm_as_judge.grading.version import older_verdicts
 from llm_as_judge.runs.table import Bank, grading_version, is_bank
+from llm_as_judge.told import told_once
 from llm_as_judge.types import Domain, Problem
 from llm_as_judge.views.console import note, say
 from llm_as_judge.views.live import several
@@ -45,6 +46,7 @@ def headroom(
     *,
     source: Path,
     type_: str | None,
+    skip_bad: bool,
     limit: str,
     draws: int | None,
     out: Path,
@@ -58,7 +60,7 @@ def headroom(
             )
         _of_folder(source, settings)
         return
-    problems = _own_rows(source, wanted_type(type_), limit, settings)
+    problems = _own_rows(source, wanted_type(type_), skip_bad, limit, settings)
     temperature = operator_settings(settings).temperature
     # all of the shipped programs, and no others: a small bank
     repeated = draws or usual_draws(temperature)
@@ -129,12 +131,17 @@ def _of_folder(folder: Path, settings: Config) -> None:
         say(line)
 
 
-def _own_rows(path: Path, type_: Domain | None, limit: str, settings: Config) -> Rows:
+def _own_rows(
+    path: Path, type_: Domain | None, skip_bad: bool, limit: str, settings: Config
+) -> Rows:
     most = int(limit) if limit.isdecimal() else 0
     if limit != "all" and most < 2:
         raise ConfigError(f"--limit {limit}: wanted how many rows, at least 2, or all")
-    of_table = type_ or path.suffix in TABLES
-    given = own_problems(path, type_) if of_table else problem_file(path)
+    bad: list[tuple[str, str]] | None = [] if skip_bad else None
+    read_as_own = type_ or skip_bad or path.suffix in TABLES
+    given = own_problems(path, type_, bad) if read_as_own else problem_file(path)
+    for line in told_once(bad or ()):
+        note(f"left out {line}")
     there = {problem.id: problem for problem in given}
     kept = without_test_rows(row_options(settings), there.values())
     if there and not kept:

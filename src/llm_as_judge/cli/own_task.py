@@ -84,7 +84,8 @@ def init(asked: Asked, *, rows: Path, type_: str | None, skip_bad: bool) -> None
     trouble = _trouble(settings, task)
     if (endpoint is not None or provider_of(executor)) and not trouble:
         say("endpoint it serves the model and gave a reply")
-    _next(f"{quote(str(file))}{f' --type {given}' if given else ''}")
+    of_rows = f"{' --skip-bad' if report.refused else ''}{f' --type {given}' if given else ''}"
+    _next(f"{quote(str(file))}{of_rows}")
     if trouble:  # last, where it is read
         note(f"warning: {trouble}. Or run init again with the right --executor", "yellow")
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from llm_as_judge.config import HubRecord, load_hub_records
 from llm_as_judge.data import code, custom, mathematics, questions
-from llm_as_judge.data.rows import RawRow, read_rows
+from llm_as_judge.data.rows import TABLES, RawRow, read_rows
 from llm_as_judge.errors import ConfigError, DataError
 from llm_as_judge.imported import OURS
 from llm_as_judge.plugins import Registry, read_options
@@ -255,10 +255,20 @@ def require_rows(path: Path) -> None:
     """
     if not path.is_file() or not path.stat().st_size:
         found = "a folder; name a file, and" if path.is_dir() else "no such file;"
-        raise DataError(
-            f"{path}: {'empty;' if path.is_file() else found} write one row a line into it: "
-            '{"problem": ..., "answer": ..., "type": "math"} (docs/DATA.md)'
+        raise DataError(f"{path}: {'empty;' if path.is_file() else found} {how_rows_look(path)}")
+
+
+def how_rows_look(path: Path) -> str:
+    """What to write into a file of one's own rows that has none."""
+    if path.suffix in TABLES:
+        return (
+            "write one row a line into it, below a first line that names the columns: "
+            "problem, answer, type (docs/DATA.md)"
         )
+    return (
+        'write one row a line into it: {"problem": ..., "answer": ..., "type": "math"} '
+        "(docs/DATA.md)"
+    )
 
 
 def custom_datasets(path: Path, type_: Domain | None = None) -> list[Dataset]:

@@ -92,6 +92,8 @@ def decode_problem(line: bytes, path: Path, number: int) -> Problem:
 
 def _own_problem(row: RawRow, path: Path) -> Problem:
     """One's own row, of the set FILE_DOMAIN."""
+    if row.fault:
+        raise RowError(row.fault)
     return custom(row, "custom", dataset=f"{path.name.split('.')[0]}_{custom_domain(row)}")
 
 
@@ -147,24 +149,28 @@ def read_problems(path: Path) -> Iterator[Problem]:
         yield decode_problem(line, path, number)
 
 
-def own_problems(path: Path, type_: Domain | None = None) -> list[Problem]:
+def own_problems(
+    path: Path, type_: Domain | None = None, bad: list[tuple[str, str]] | None = None
+) -> list[Problem]:
     """Problems of a file of one's own rows, of a table by the names of the columns.
 
     Args:
         type_: of the rows that say none.
+        bad: takes place and reason of each row that is not as wanted, which is then left out.
     Raises:
         DataError: the file cannot be read, or a row is not as wanted (``file:line``).
     """
     types_in(path, type_)  # what holds for all rows is said once
     found = []
     for row in own_rows(read_rows(path), type_):
-        if row.fault:
-            raise DataError(f"{row.where}: {row.fault} (own rows: docs/DATA.md)")
         try:
             problem = _own_problem(row, path)
             encode_problem(problem)  # refuses what no file of problems may hold
         except RowError as error:
-            raise DataError(f"{row.where}: {error} (own rows: docs/DATA.md)") from None
+            if bad is None:
+                raise DataError(f"{row.where}: {error} (own rows: docs/DATA.md)") from None
+            bad.append((row.where, str(error)))
+            continue
         found.append(graded_by_all_asserts(problem))
     return found
 

@@ -17,7 +17,7 @@ import shutil
 import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -29,6 +29,7 @@ from llm_as_judge.data.mix import DOMAIN_SHARES, Draws, prefix_until_used_up, re
 from llm_as_judge.data.unify import (
     BadRowsError,
     Lines,
+    NoRowsError,
     Progress,
     Refusal,
     SetPlan,
@@ -132,7 +133,7 @@ def process(
                 )
                 for dataset, root in datasets
             ]
-            reports = list(_process_sets(plans, workers, progress))
+            reports = _process_sets(plans, workers, progress)
             check(reports)
             size = mix_size or sum(report.train for report in reports)
             mixes = _write_mixes(work, reports, seed, size, progress)
@@ -190,24 +191,42 @@ def _files(dataset: Dataset, root: Path) -> tuple[Path, ...]:
     return files
 
 
-def _process_sets(
-    plans: Sequence[SetPlan], workers: int, progress: Progress
-) -> Iterator[SetReport]:
-    """
+def _process_sets(plans: Sequence[SetPlan], workers: int, progress: Progress) -> list[SetReport]:
+    """The sets that have a row. Where one type of an own file has none, its bad rows are told of with another's.
+
     Raises:
         BadRowsError: of all own sets together, since one file may hold several; else of the first set.
+        NoRowsError: of a set, or of all sets of an own file.
     """
     bad: list[Refusal] = []
+    reports: list[SetReport] = []
+    bare: list[tuple[SetPlan, NoRowsError]] = []
     with contextlib.closing(_work_of(plans, workers, progress)) as works:
         for plan, work in zip(plans, works, strict=True):
             try:
-                yield work()
+                reports.append(work())
+            except NoRowsError as error:
+                if not plan.dataset.own:
+                    raise
+                bare.append((plan, error))
             except BadRowsError as error:
                 if not plan.dataset.own:
                     raise
                 bad += error.refusals
     if bad:  # "file:9" is before "file:10"
         raise BadRowsError(sorted(bad, key=lambda refusal: (len(refusal.where), refusal.where)))
+    for plan, error in bare:
+        files = tuple(map(str, plan.files))
+        at = next((i for i, report in enumerate(reports) if report.files == files), None)
+        if at is None:
+            raise error
+        there = reports[at]
+        reports[at] = replace(
+            there,
+            refused=there.refused + error.refused,
+            refusals=(*there.refusals, *error.refusals),
+        )
+    return reports
 
 
 def _work_of(

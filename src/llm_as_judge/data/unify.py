@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from llm_as_judge.data.catalog import Dataset
+from llm_as_judge.data.catalog import Dataset, how_rows_look
 from llm_as_judge.data.duplicates import Grouping, question_text
 from llm_as_judge.data.files import encode_problem
 from llm_as_judge.data.mix import named_rng
@@ -130,6 +130,30 @@ class BadRowsError(DataError):
         return BadRowsError, (self.refusals,)
 
 
+class NoRowsError(DataError):
+    """A set without a row that can be used."""
+
+    def __init__(
+        self, file: Path, dataset: Dataset, refusals: Sequence[Refusal], refused: int
+    ) -> None:
+        self.refusals, self.refused = tuple(refusals), refused
+        self._made_of = file, dataset, self.refusals, refused
+        if refusals:
+            first = refusals[0]
+            super().__init__(
+                f"{file}: no usable row of {dataset.name} in it (left out {first.where}: {first.reason})"
+            )
+            return
+        do = f"; {how_rows_look(file)}" if dataset.own else ""
+        super().__init__(f"{file}: no usable row of {dataset.name} in it{do}")
+
+    def __reduce__(
+        self,
+    ) -> tuple[type[NoRowsError], tuple[Path, Dataset, tuple[Refusal, ...], int]]:
+        """Comes back whole from another process."""
+        return NoRowsError, self._made_of
+
+
 class Lines:
     """Lines of a file by number; only what is asked for is in memory."""
 
@@ -233,9 +257,7 @@ def _unify(plan: SetPlan, target: Path, progress: Progress) -> _Unified:
         rows = len(found.offsets) - 1
         progress(f"{name}: rows", rows, rows)
     if len(found.offsets) == 1:
-        first = next(iter(found.refusals), None)
-        why = f" (left out {first.where}: {first.reason})" if first else ""
-        raise DataError(f"{plan.files[0]}: no usable row of {plan.dataset.name} in it{why}")
+        raise NoRowsError(plan.files[0], plan.dataset, found.refusals, found.refused)
     return found
 
 

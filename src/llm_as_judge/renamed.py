@@ -79,6 +79,12 @@ def with_new_keys(tree: Mapping[str, Any], where: str | None = None) -> dict[str
     return found
 
 
+def rules_named(section: Mapping[str, Any]) -> dict[str, Any]:
+    """The section ``judge`` of all layers, or of a record: ``llm`` without a model is called ``rules``."""
+    is_rules = section.get("model") == "none" and section.get("kind", "llm") == "llm"
+    return {**section, "kind": "rules"} if is_rules else dict(section)
+
+
 def with_new_names(row: Mapping[str, Any]) -> dict[str, Any]:
     """An object of a log or a manifest under the names of now."""
     return {RECORDED.get(name, name): value for name, value in row.items()}

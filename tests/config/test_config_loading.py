@@ -311,7 +311,7 @@ def test_rules_alone_is_a_kind_of_judge_of_its_layer(tmp_path: Path) -> None:
     file = tmp_path / "own.yaml"
     file.write_text("profile: embedded\njudge:\n  kind: rules\n")
     own = load_config(file).judge
-    assert (own.kind, own.model) == ("llm", "none")
+    assert (own.kind, own.model) == ("rules", "none")
     named = load_config(file, overrides=["judge.model=scripted"]).judge
     assert (named.kind, named.model) == ("llm", "scripted")
     shipped = load_config(file, overrides=["judge.kind=scoring"]).judge

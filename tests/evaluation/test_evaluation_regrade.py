@@ -19,6 +19,7 @@ from llm_as_judge.data.selection import EvaluatedSet
 from llm_as_judge.errors import ConfigError, DataError, ModelError, OutputError
 from llm_as_judge.evaluation import regrade as regrading
 from llm_as_judge.evaluation.baselines import find_system
+from llm_as_judge.evaluation.conditions import differing, settings_of
 from llm_as_judge.evaluation.records import EvaluationRecord, make_plan
 from llm_as_judge.evaluation.regrade import plan_regrade, regrade
 from llm_as_judge.files import exclusive
@@ -257,3 +258,19 @@ async def test_new_verdicts_are_of_todays_version_of_the_rules(
     record.plan = replace(record.plan, grading_version=1)
     new, _ = await regrade(plan_regrade(record, tmp_path, "y"))
     assert new.plan.grading_version == GRADING_VERSION
+
+
+def test_rules_are_called_rules_beside_any_other_judge(record: EvaluationRecord) -> None:
+    of_before = {"judge": {"kind": "llm", "model": "none"}}
+    for config in ({"judge": {"kind": "rules"}}, of_before, {"judge": {"model": "none"}}):
+        judge = Config.model_validate(config).judge
+        assert (judge.kind, judge.model, judge.label) == ("rules", "none", "rules")
+    shipped = plan_regrade(record, record.folder.parent.parent, "y", "shipped").config
+    said = {
+        "x": settings_of(record.config.model_dump(mode="json")),
+        "before": settings_of(of_before),
+        "y": settings_of(shipped.model_dump(mode="json")),
+    }
+    assert differing(said) == ["judge.kind rules (x, before), scoring (y)"]
+    asked = plan_regrade(record, record.folder.parent.parent, "y", "scripted").config.judge
+    assert (asked.kind, asked.model) == ("llm", "scripted")

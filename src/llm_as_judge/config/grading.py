@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from llm_as_judge.config.reading import Number, Section, as_number, merge
 from llm_as_judge.errors import ConfigError
+from llm_as_judge.renamed import rules_named
 from llm_as_judge.reward import (
     INVALID_TEXT,
     PRICES,
@@ -78,7 +79,7 @@ class JudgeConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, given: Any) -> Any:
-        return judge_keys(given) if isinstance(given, Mapping) else given
+        return rules_named(judge_keys(given)) if isinstance(given, Mapping) else given
 
     @property
     def label(self) -> str:
@@ -87,7 +88,12 @@ class JudgeConfig(Section):
 
     def with_rules_alone(self) -> JudgeConfig:
         """The same, but what the rules leave open stays open."""
-        return self.model_copy(update={"kind": "llm", "model": "none", "options": {}})
+        return self.model_copy(update={"kind": "rules", "model": "none", "options": {}})
+
+    def asking(self, model: str) -> JudgeConfig:
+        """The same, but ``model`` is asked."""
+        kind = "llm" if self.kind == "rules" else self.kind
+        return self.model_copy(update={"kind": kind, "model": model})
 
 
 class RewardConfig(Section):
@@ -152,7 +158,7 @@ class RewardConfig(Section):
 
 
 RULES_ALONE: Mapping[str, str] = {"judge.kind": "llm", "judge.model": "none"}
-"""Keys under which no judge is asked."""
+"""Keys under which no judge is asked. A later layer may name a model: it is then asked."""
 
 
 def judge_keys(section: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from llm_as_judge.renamed import with_new_keys
+from llm_as_judge.renamed import rules_named, with_new_keys
 from llm_as_judge.runs.results import FullResults
 
 Conditions = Mapping[str, Any]
@@ -72,10 +72,12 @@ def of_executor(conditions: Conditions) -> Conditions:
 
 
 def _flat(config: Mapping[str, Any], sections: Sequence[str]) -> dict[str, Any]:
+    whole = with_new_keys(config)
+    whole["judge"] = rules_named(whole.get("judge", {}))
     return {
         name: value
         for section in sections
-        for key, value in with_new_keys(config).get(section, {}).items()
+        for key, value in whole.get(section, {}).items()
         if (name := f"{section}.{key}") not in _NO_MATTER
     }
 

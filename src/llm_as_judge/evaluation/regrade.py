@@ -107,7 +107,7 @@ def _judge_named(judge: JudgeConfig, name: str) -> JudgeConfig:
     if Path(name) == SHIPPED or (Path(name) / JUDGE_FILE).is_file():
         options = {} if Path(name) == SHIPPED else {"adapter": name}
         return judge.model_copy(update={"kind": "scoring", "model": "none", "options": options})
-    return judge.model_copy(update={"model": name})
+    return judge.asking(name)
 
 
 async def regrade(

@@ -346,6 +346,11 @@ def conditions_of(folder: Path) -> dict[str, Any]:
         raise DataError(f"{path}: cannot be read: {error}; remove the folder") from None
     if not isinstance(found, dict):
         raise DataError(f"{path}: cannot be read: it is no object; remove the folder")
+    if (found.get("judge.kind"), found.get("judge.model")) == (
+        "llm",
+        "none",
+    ):  # as banks of before say it
+        found["judge.kind"] = "rules"
     return found
 
 

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from llm_as_judge.errors import ConfigError, LlmAsJudgeError, UserError
 from llm_as_judge.imported import OURS, imported_sources, sources_digest
-from llm_as_judge.refused import dotted
+from llm_as_judge.refused import dotted, wanted_of
 
 ENTRY_POINTS = "llm_as_judge.plugins"
 
@@ -282,7 +282,7 @@ def read_options(
         first = error.errors()[0]
         option = dotted(first["loc"])
         if first["type"] != "missing":
-            said = f"found {first['input']!r}; {first['msg']}"
+            said = f"found {first['input']!r}{wanted_of(first)}"
             raise ConfigError(f"option {option!r} of {of}: {said}") from None
         wanted = f"a value ({known.get(option, {}).get('type', 'of any type')})"
         where = f"{key}.{option}".lstrip(".")

@@ -19,6 +19,42 @@ def place_and_reason(error: ValidationError) -> tuple[str, str]:
     return dotted(first["loc"]), first["msg"].removeprefix("Value error, ")
 
 
+_WANTED: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("int_type", "int_parsing", "int_parsing_size", "int_from_float"), "an integer"
+    ),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    "finite_number": "a finite number",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    "string_type": "a text",
+    "path_type": "a path",
+    "none_required": "null",
+    **dict.fromkeys(("tuple_type", "list_type"), "a list in brackets, e.g. [one] or [one, two]"),
+    **dict.fromkeys(
+        ("dict_type", "mapping_type", "model_type", "model_attributes_type", "dataclass_type"),
+        "keys and values",
+    ),
+    **dict.fromkeys(("literal_error", "enum"), "{expected}"),
+    "greater_than_equal": "{ge} or more",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "{le} or less",
+    "less_than": "less than {lt}",
+}
+"""Kind of refusal -> what was wanted."""
+
+
+def wanted_of(refusal: Mapping[str, Any]) -> str:
+    """What follows ``found VALUE``: ``, wanted an integer``, or what a check of our own says."""
+    wanted = _WANTED.get(refusal["type"])
+    if wanted is None:
+        return f"; {refusal['msg'].removeprefix('Value error, ')}"
+    limits = {
+        name: f"{limit:g}" if isinstance(limit, float) else limit
+        for name, limit in refusal.get("ctx", {}).items()
+    }
+    return f", wanted {wanted.format(**limits)}"
+
+
 def missing_key(key: str, found: object) -> str:
     """``no key 'model' (found: price)``; values are not shown, one may be a secret."""
     if not isinstance(found, Mapping):

@@ -243,6 +243,10 @@ def test_results_that_are_not_there_are_one_line(verb: Verbs) -> None:
     assert "no such file" in verb.refused("compare", "none_results.json")
     assert "not both" in verb.refused("grade", "x", "--rules-only", "--judge", "m")
     assert "takes no --out, --set" in verb.refused("grade", "x", "--out", "y", "--set", "a=b")
+    in_and_out = ("grade", "--in", "a.jsonl", "--out", "v.jsonl")
+    assert "--set judge.kind=scoring" in verb.refused(*in_and_out, "--judge", "shipped")
+    assert "a.jsonl: no --out; name a file" in verb.refused("grade", "--in", "a.jsonl")
+    assert "v.jsonl: no --in; name the file" in verb.refused("grade", "--out", "v.jsonl")
 
 
 def cut_off(record: EvaluationRecord) -> None:

@@ -49,7 +49,7 @@ PROFILES = ("training", "embedded", "quickstart", "smoke")
         ("learning_rate: fast", "training.learning_rate: found 'fast'"),
         ("policy: {dtype: float8}", "policy.dtype: found 'float8'"),
         ("policy: 7", "policy: found 7"),
-        ("plugins: mine", "plugins: found 'mine'; wanted a list in brackets, e.g. [one]"),
+        ("plugins: mine", "plugins: found 'mine', wanted a list in brackets, e.g. [one]"),
         ("physical_gpus: 0", "physical_gpus: found 0, wanted e.g. [0]"),
         ("physical_gpus: [one]", "physical_gpus: found ['one'], wanted e.g. [0]"),
         ("executors: {a: {model: m, price: -1}}", "executors.a.price: found -1"),
@@ -92,8 +92,11 @@ def test_a_file_that_is_no_text_is_an_error_of_configuration(tmp_path: Path) -> 
 def test_a_missing_file_and_a_missing_profile_say_what_there_is(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file"):
         load_config(tmp_path / "none.yaml")
-    with pytest.raises(ConfigError, match=r"no profile 'embeded' \(shipped: .*embedded.*training"):
+    with pytest.raises(
+        ConfigError, match=r"no profile 'embeded' \(shipped: .*embedded.*training"
+    ) as refused:
         load_config("embeded")
+    assert not any(name in str(refused.value) for name in ("providers", "models", "dataset"))
 
 
 NO_ROWS = "wanted how many rows of each set, at least 1, or `all`"
@@ -106,7 +109,13 @@ NO_ROWS = "wanted how many rows of each set, at least 1, or `all`"
         ("data.sets=[", "--set data.sets=["),
         ("training.step=3", "--set training.step=3: unknown key 'training.step'"),
         ("physical_gpus=0", "--set physical_gpus=0: physical_gpus: found 0, wanted"),
-        ("training.preset=ppo", "training.preset: found 'ppo'; Input should be 'grpo', 'dr_grpo'"),
+        ("training.preset=ppo", "training.preset: found 'ppo', wanted 'grpo', 'dr_grpo'"),
+        ("training.steps=x", "training.steps: found 'x', wanted an integer"),
+        ("training.steps=0", "training.steps: found 0, wanted 1 or more"),
+        ("judge.qa_f1_threshold=0", "judge.qa_f1_threshold: found 0, wanted more than 0"),
+        ("judge.qa_f1_threshold=2", "judge.qa_f1_threshold: found 2, wanted 1 or less"),
+        ("judge.options=3", "judge.options: found 3, wanted keys and values"),
+        ("foo.bar=1", "unknown key 'foo' (known: "),
         ("data.sets=[gms8k]", "no data set 'gms8k'; did you mean 'gsm8k'?"),
         ("data.sets=[x]", "known: gsm8k, "),
         *(
@@ -127,7 +136,7 @@ NO_ROWS = "wanted how many rows of each set, at least 1, or `all`"
         ("reward.schem=gated", "unknown key 'reward.schem'; did you mean 'reward.scheme'?"),
         ("reward.token_budget=0", "option 'token_budget' of reward part 'efficiency': found 0"),
         ("reward.format=-1", "reward.weights.format: found -1"),
-        ("reward.budget=medium", "reward.budget: found 'medium'; Input should be 'low', 'middle'"),
+        ("reward.budget=medium", "reward.budget: found 'medium', wanted 'low', 'middle'"),
     ],
 )
 def test_an_override_that_cannot_be_is_named_with_what_is_wanted(override: str, said: str) -> None:

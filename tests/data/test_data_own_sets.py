@@ -120,9 +120,9 @@ def test_the_fingerprint_of_the_rules_follows_its_fields() -> None:
     [
         (
             {"domain": "poetry"},
-            "option 'domain' of data set 'colors': found 'poetry'; Input should",
+            "option 'domain' of data set 'colors': found 'poetry', wanted",
         ),
-        ({"metric": "bleu"}, "option 'metric' of data set 'colors': found 'bleu'; Input should"),
+        ({"metric": "bleu"}, "option 'metric' of data set 'colors': found 'bleu', wanted"),
         ({"strata": "x"}, "no option 'strata' of data set 'colors'; did you mean 'stratum'?"),
         ({"name": "open"}, "data set 'open' is a shipped one; give yours another name"),
         ({"also_called": ["squad_v2"]}, "data set 'squad_v2' is a shipped one"),

@@ -114,7 +114,7 @@ def test_the_mode_says_whether_a_judge_may_change_behind_its_name(tmp_path: Path
     [
         ("judge.kind=word", "judge.kind: no judge 'word'; did you mean 'words'?"),
         ("judge.options.wrds=[a]", "no option 'wrds' of judge 'words'; did you mean 'words'?"),
-        ("judge.options.words=7", "option 'words' of judge 'words': found 7; Input should be a"),
+        ("judge.options.words=7", "option 'words' of judge 'words': found 7, wanted a"),
     ],
 )
 def test_what_does_not_fit_is_one_line_before_anything_starts(

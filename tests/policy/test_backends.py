@@ -83,7 +83,7 @@ async def test_one_that_must_be_closed_is_an_asynchronous_context() -> None:
         ),
         (
             {"backend": "written", "options": {"text": "a", "times": "often"}},
-            "option 'times' of sampler 'written': found 'often'; Input should be a valid integer",
+            "option 'times' of sampler 'written': found 'often', wanted an integer",
         ),
         (
             {"backend": "written", "options": {"txt": "a"}},

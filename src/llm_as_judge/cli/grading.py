@@ -57,7 +57,18 @@ def grade(
         _refuse_given("grade RESULTS", rows_only)
         regrade(results, rules_only=rules_only, judge=judge, name=name, as_json=as_json)
         return
+    if judge is not None:
+        raise ConfigError(
+            "grade --in: takes no --judge; the shipped judge: --set judge.kind=scoring --set judge.model=none; a "
+            "model: --set judge.kind=llm --set judge.model=MODEL (docs/judge.md)"
+        )
     _refuse_given("grade --in", results_only)
+    if in_path is not None and out_path is None:
+        raise ConfigError(
+            f"grade --in {in_path}: no --out; name a file for the verdicts: --out FILE"
+        )
+    if out_path is not None and in_path is None:
+        raise ConfigError(f"grade --out {out_path}: no --in; name the file of answers: --in FILE")
     if in_path is None or out_path is None:
         raise ConfigError(
             "grade: nothing to grade; give a results file of an evaluation, "

@@ -149,11 +149,19 @@ def _find_profile(path: Path | str | None) -> Path:
         return Path(path)
     shipped = config_file(f"{path}.yaml")
     if not shipped.is_file():
-        others = {"models", "dataset", "aflow_llm"}  # files of other things than a run
-        found = {p.stem for folder in config_folders() for p in folder.glob("*.yaml")} - others
-        profiles = ", ".join(sorted(found))
+        files = (p for folder in config_folders() for p in folder.glob("*.yaml"))
+        profiles = ", ".join(sorted({p.stem for p in files if _is_profile(p)}))
         raise ConfigError(f"no profile {str(path)!r} (shipped: {profiles}); or give a .yaml file")
     return shipped
+
+
+def _is_profile(file: Path) -> bool:
+    """Whether it has a key of a run; files of models, endpoints and the like have other ones."""
+    try:
+        keys = read_yaml(file).keys()
+    except ConfigError:
+        return False
+    return not keys.isdisjoint({"profile", *FLAT_KEYS, *Config.model_fields})
 
 
 def _layers_of_file(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from llm_as_judge.config.credentials import WHERE_KEYS_BELONG, names_a_secret, without_secrets
 from llm_as_judge.errors import ConfigError
-from llm_as_judge.refused import place_and_reason
+from llm_as_judge.refused import place_and_reason, wanted_of
 
 OWN_FILE = Path("llm-as-judge.yaml")
 """What ``init`` writes into the working folder: every verb without ``--config`` reads it."""
@@ -205,14 +205,12 @@ def validated(
             above = f"{place}: " if place else ""
             wanted = _description(kind, first["loc"])
             raise ConfigError(f"{where}: {above}{reason}; wanted: {wanted}; add it") from None
-        said = first["msg"].removeprefix("Value error, ")
-        if first["type"] in ("tuple_type", "list_type"):
-            said = "wanted a list in brackets, e.g. [one] or [one, two]"
+        said = wanted_of(first)
         if not key:  # about several keys together, which may hold a secret
-            raise ConfigError(f"{where}: {said}") from None
+            raise ConfigError(f"{where}: {said.removeprefix('; ')}") from None
         shown = without_secrets(repr(first.get("input")))
         found = "a value that is not shown" if names_a_secret(key) else shown
-        raise ConfigError(f"{where}: {key}: found {found}; {said}") from None
+        raise ConfigError(f"{where}: {key}: found {found}{said}") from None
 
 
 def _description(kind: type[Section], place: tuple[int | str, ...]) -> str:
@@ -250,9 +248,9 @@ def _did_you_mean(key: str, kind: type[Section], also_known: tuple[str, ...]) ->
         }
         near_key = [initials[last]] if last in initials else []  # lr
         near_key = near_key or difflib.get_close_matches(last, own, n=1, cutoff=0.7)
-        near_word = difflib.get_close_matches(last, of_word, n=1, cutoff=0.4)
+        near_word = difflib.get_close_matches(last, of_word, n=1, cutoff=0.7)
         near = [own[n] for n in near_key or [of_word[word] for word in near_word]]
-    near = near or difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    near = near or difflib.get_close_matches(key, known, n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else f" (known: {', '.join(known[:8])} ...)"
 
 

@@ -215,16 +215,16 @@ def _process_sets(plans: Sequence[SetPlan], workers: int, progress: Progress) ->
                 bad += error.refusals
     if bad:  # "file:9" is before "file:10"
         raise BadRowsError(sorted(bad, key=lambda refusal: (len(refusal.where), refusal.where)))
-    for plan, error in bare:
+    for plan, none in bare:
         files = tuple(map(str, plan.files))
         at = next((i for i, report in enumerate(reports) if report.files == files), None)
         if at is None:
-            raise error
+            raise none
         there = reports[at]
         reports[at] = replace(
             there,
-            refused=there.refused + error.refused,
-            refusals=(*there.refusals, *error.refusals),
+            refused=there.refused + none.refused,
+            refusals=(*there.refusals, *none.refusals),
         )
     return reports
 

@@ -170,3 +170,27 @@ def test_streamed_array_equals_json_loads(
         assert records(path) == items
     finally:
         rows._CHUNK = whole
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"answer": 18, "answer": 19}', "the field 'answer' is there twice"),
+        ('{"answer": 18},', "remove the comma behind the row"),
+        ('{"answer": ' + "9" * 5000 + "}", "a number of more than 4300 digits; write it as a text"),
+    ],
+)
+def test_a_line_that_is_no_row_says_what_to_do(tmp_path: Path, line: str, told: str) -> None:
+    (row,) = read_rows(write(tmp_path, "rows.jsonl", line.encode()))
+    assert told in row.fault
+    assert row.record is None
+
+
+def test_an_array_in_jsonl_and_a_field_twice_in_json_are_refused(tmp_path: Path) -> None:
+    for name, text, told in (
+        ("rows.jsonl", '[{"a": 1},\n{"a": 2}]', "write one object a line, or name the file .json"),
+        ("rows.json", '[{"a": 1, "a": 2}]', "'a' is there twice"),
+        ("one.json", '{"a": 1, "a": 2}', "'a' is there twice"),
+    ):
+        with pytest.raises(DataError, match=told):
+            list(read_rows(write(tmp_path, name, text.encode())))

@@ -115,3 +115,45 @@ def test_a_table_in_the_place_of_prepared_rows_says_how_to_prepare_them(tmp_path
         DataError, match=r"rows\.csv: a table, wanted JSON lines; make them: .* init"
     ):
         ProblemFile(tmp_path / "rows.csv")
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(DataError) as told:
+        list(own_problems(path))
+    return str(told.value)
+
+
+def test_a_cell_that_is_a_list_as_text_is_that_list_in_parquet_too(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    answers = ['["Ann", "Anna"]', "[]", '["a", 1]', "[0, 1)"]
+    table = {"problem": [f"Who is number {n}?" for n in range(4)], "answer": answers}
+    pq.write_table(pa.table({**table, "type": ["qa"] * 4, "context": ["Text."] * 4}), path)
+    found = [problem.answers for problem in own_problems(path)]
+    assert found == [("Ann", "Anna"), (), ("a", "1"), ("[0, 1)",)]
+
+
+@pytest.mark.parametrize("cell", ['"[""a"", b]"', '"[1, 2"', "\"['a', 'b']\""])
+def test_what_looks_like_a_list_and_is_none_is_refused(tmp_path: Path, cell: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"type,problem,answer,kind\nqa,Who?,{cell},\n")
+    assert "looks like a list and is no JSON" in refused(path)
+    path.write_text(f"type,problem,answer,kind\nqa,Who?,{cell},short_text\n")
+    (problem,) = own_problems(path)
+    assert problem.answers[0].startswith("[")
+
+
+def test_a_long_cell_is_read_and_a_row_of_separators_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"type,problem,answer\nqa,{'x' * 300_000},red\n,,\n")
+    (problem,) = own_problems(path)
+    assert len(problem.question) == 300_000
+
+
+def test_names_of_columns_in_other_case_are_named_with_the_right_ones(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("Type,Problem,Answer\nmath,2+2?,4\n")
+    with pytest.raises(DataError) as told:
+        custom_datasets(path)
+    assert "'Type', 'Problem', 'Answer'; did you mean 'type', 'problem', 'answer'?" in str(
+        told.value
+    )

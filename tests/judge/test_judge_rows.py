@@ -258,3 +258,21 @@ def test_a_decimal_comma_in_a_reference_is_refused_with_what_to_write() -> None:
 @pytest.mark.parametrize("reference", ["5,15", "-5,7", "x=5,7"])
 def test_two_numbers_with_a_comma_between_may_be_a_list(reference: str) -> None:
     assert read_answer(MATH | {"reference": reference}).problem.answers == (reference,)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (
+            {"id": "1", "domain": "qa", "question": "Which?", "refrence": "x", "candidate": "x"},
+            "unknown field 'refrence'; did you mean 'reference'",
+        ),
+        (
+            {"type": "qa", "problem": "Which?", "answr": "x", "candidate": "x"},
+            "unknown field 'answr'; did you mean 'answer'",
+        ),
+    ],
+)
+def test_a_misspelled_field_is_named(tmp_path: Path, row: dict[str, Any], told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        read_rows(write(tmp_path / "rows.jsonl", [row]), read_answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from llm_as_judge.data.rows import RowError, texts
@@ -14,6 +14,21 @@ from llm_as_judge.types import ANSWER_KINDS, GRADER_NAMES, AnswerSpec, Domain
 
 ANSWER_FIELDS = ("kind", "tolerance", "unit", "aliases", "grader")
 _MOST_OPTIONS = 26
+
+
+def misspelled(record: Iterable[Any], known: Iterable[str]) -> str:
+    """Which fields read like one of ``known`` that is then not there; empty if none does: others are one's own
+    business."""
+    given, known = list(record), list(known)
+    absent = [name for name in known if name not in given]
+    found: dict[str, str] = {}
+    for name in given:
+        near = difflib.get_close_matches(str(name).casefold(), absent, n=1, cutoff=0.85)
+        if name not in known and near:
+            found[quoted(str(name), 40)] = near[0]
+    fields = "field" if len(found) == 1 else "fields"
+    wrong, meant = ", ".join(map(repr, found)), ", ".join(map(repr, found.values()))
+    return f"unknown {fields} {wrong}; did you mean {meant}?" if found else ""
 
 
 def read_spec(record: Mapping[str, Any]) -> AnswerSpec:

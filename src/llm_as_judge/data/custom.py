@@ -13,6 +13,7 @@ from typing import Any
 from llm_as_judge.data.answer_fields import (
     ANSWER_FIELDS,
     letters_of,
+    misspelled,
     read_aliases,
     read_options,
     read_spec,
@@ -65,6 +66,8 @@ def types_in(path: Path, type_: Domain | None) -> set[Domain | None]:
             found |= dict.fromkeys(row.record)
     missing = [name for name in _NEEDED if name not in found]
     if found and missing:
+        if told := misspelled(found, ALL_FIELDS):
+            raise DataError(f"{path}: {told}")
         do = f"wanted {', '.join(_NEEDED)}"
         if path.suffix in (".csv", ".tsv"):
             do += ": columns that the first line names"
@@ -149,7 +152,7 @@ def _with_answers(problem: Problem, record: Mapping[str, Any]) -> Problem:
 
 _COMMON = ("problem", "answer", "type", "context", "id")
 _CODE = ("entry_point", "setup_code", "visible_tests", "solution")
-_ALL_FIELDS = (*_COMMON, *_CODE, "options", *ANSWER_FIELDS)
+ALL_FIELDS = (*_COMMON, *_CODE, "options", *ANSWER_FIELDS)
 _OF_ANSWERS = frozenset([*_COMMON, "options", *ANSWER_FIELDS])
 FIELDS: Mapping[Domain, frozenset[str]] = {
     "math": _OF_ANSWERS,
@@ -160,12 +163,8 @@ FIELDS: Mapping[Domain, frozenset[str]] = {
 
 
 def _require_no_misspelled(record: Mapping[str, Any]) -> None:
-    """Other fields are one's own business, unless they read like one that is then not there."""
-    absent = [name for name in _ALL_FIELDS if name not in record]
-    for name in record:
-        near = difflib.get_close_matches(str(name), absent, n=1, cutoff=0.85)
-        if name not in _ALL_FIELDS and near:
-            raise RowError(f"unknown field {name!r}; did you mean {near[0]!r}?")
+    if told := misspelled(record, ALL_FIELDS):
+        raise RowError(told)
 
 
 def _entry_point(record: Mapping[str, Any], tests: Sequence[str], setup: str) -> str:

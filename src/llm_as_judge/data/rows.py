@@ -15,8 +15,10 @@ import gzip
 import io
 import json
 import re
+import sys
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
 from llm_as_judge.errors import DataError
+from llm_as_judge.quoting import quoted
 from llm_as_judge.told import invalid_utf8, is_utf16, names
 
 MAX_ROW_BYTES = 8 * 2**20
@@ -138,6 +141,8 @@ def _jsonl_rows(stream: BinaryIO, place: str, name: str, at: _Position) -> Itera
     at.line = 0
     while line := stream.readline(MAX_ROW_BYTES + 1):
         at.line += 1
+        if not at.rows and line.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+            raise DataError(f"{place}:{at.line}: {ARRAY}, or name the file .json")
         where = f"{place}:{at.line}"
         record, fault = None, ""
         if len(line) > MAX_ROW_BYTES:
@@ -148,46 +153,87 @@ def _jsonl_rows(stream: BinaryIO, place: str, name: str, at: _Position) -> Itera
             continue
         else:
             try:
-                record = json.loads(line.decode("utf-8-sig" if at.line == 1 else "utf-8"))
+                record = json_row(line.decode("utf-8-sig" if at.line == 1 else "utf-8"))
             except UnicodeDecodeError as error:
                 fault = invalid_utf8(line, error.start)
-            except (RecursionError, ValueError) as error:
-                fault = _not_json(error)
+            except RowError as error:
+                fault = str(error)
         yield RawRow(where, at.rows, record, name, fault)
         at.rows += 1
 
 
+ARRAY = "found a JSON array, wanted rows; write one object a line"
+
+
+def json_row(line: str) -> Any:
+    """The value that a line of JSON is.
+
+    Raises:
+        RowError: it is no JSON, or an object of it says a field twice.
+    """
+    try:
+        return _DECODER.decode(line)
+    except RowError:
+        raise
+    except (RecursionError, ValueError) as error:
+        raise RowError(_not_json(error)) from None
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        twice = [name for name, count in counts.items() if count > 1]
+        raise RowError(f"the field {quoted(twice[0], 40)!r} is there twice; keep one of them")
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_each_once)
+
+
 def _not_json(error: Exception) -> str:
-    return "JSON nested too deep" if isinstance(error, RecursionError) else f"not JSON: {error}"
+    if isinstance(error, RecursionError):
+        return "JSON nested too deep"
+    if not isinstance(error, json.JSONDecodeError):
+        most = sys.get_int_max_str_digits()
+        return f'a number of more than {most} digits; write it as a text, such as "10^5000"'
+    if error.msg == "Extra data" and error.doc[error.pos :].strip() == ",":
+        return "not JSON: a comma behind the object; remove the comma behind the row"
+    return f"not JSON: {error}"
 
 
 def _csv_rows(
     stream: BinaryIO, place: str, name: str, at: _Position, separator: str = ","
 ) -> Iterator[RawRow]:
+    csv.field_size_limit(MAX_ROW_BYTES)
     # Undecodable bytes become lone surrogates, which no row may hold: the row is refused later.
     with io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="") as text:
         reader = csv.reader(text, strict=True, delimiter=separator)
         try:
             for record in reader:
-                if record:
+                if any(map(str.strip, record)):
                     yield RawRow(f"{place}:{at.line}", at.rows, record, name)
                     at.rows += 1
                 at.line = reader.line_num + 1
         except csv.Error as error:
+            if "field limit" in str(error):
+                raise DataError(
+                    f"{place}:{at.line}: found a cell {TOO_LONG}; shorten it, or leave the row out"
+                ) from None
             raise DataError(f"{place}:{at.line}: not CSV: {error}") from None
 
 
 def headed(rows: Iterable[RawRow]) -> Iterator[RawRow]:
     """Records of a table by the names of its columns; other records as they are.
 
-    Lines of CSV and TSV get the names of the first one. An empty cell is no value. A cell that is a JSON list of
-    texts is that list, as in a row of JSON.
+    Lines of CSV and TSV get the names of the first one. An empty cell is no value. A cell that is a JSON list with
+    texts is that list, as in a row of JSON; one that looks like such a list and is none is refused.
     """
     columns: list[str] | None = None
     for row in rows:
         record = row.record
         if row.member.endswith(".parquet") and isinstance(record, dict):
-            yield replace(row, record={k: v for k, v in record.items() if v is not None})
+            yield _with_cells(row, record)
         elif not isinstance(record, list) or not all(isinstance(cell, str) for cell in record):
             yield row
         elif columns is None:
@@ -205,10 +251,7 @@ def headed(rows: Iterable[RawRow]) -> Iterator[RawRow]:
             fault = f"found {len(record)} cells, wanted {len(columns)}, as in the first line"
             yield replace(row, record=None, fault=fault)
         else:
-            cells = {
-                name: _cell(name, cell) for name, cell in zip(columns, record, strict=True) if cell
-            }
-            yield replace(row, record=cells)
+            yield _with_cells(row, dict(zip(columns, record, strict=True)))
 
 
 _OTHER = re.compile(r"[;|\t,]")
@@ -217,14 +260,38 @@ _NUMBERS = frozenset({"tolerance"})
 """Columns of numbers: the others are texts, an answer `007` too."""
 
 
-def _cell(column: str, text: str) -> str | float | list[str]:
+_LISTS = ("answer", "aliases", "options", "visible_tests")
+"""Columns of which a cell may be a list."""
+_BEGUN_LIST = re.compile(r"""\[\s*["'].*|\[[^\])[]*""", re.DOTALL)
+"""Opens a list of texts, or a bracket that nothing closes: an interval `[0, 1)` does neither."""
+
+
+def _with_cells(row: RawRow, record: Mapping[str, Any]) -> RawRow:
+    cells = {
+        name: _cell(name, cell) if isinstance(cell, str) else cell
+        for name, cell in record.items()
+        if cell is not None and cell != ""
+    }
+    if cells.get("kind") not in ("short_text", "long_text"):
+        for name in _LISTS:
+            cell = cells.get(name)
+            if isinstance(cell, str) and _BEGUN_LIST.fullmatch(cell.strip()):
+                fault = (
+                    f"{name!r} {quoted(cell, 40)!r} looks like a list and is no JSON; write "
+                    '["a", "b"], or give the row "kind": "short_text" if it is a text'
+                )
+                return replace(row, record=None, fault=fault)
+    return replace(row, record=cells)
+
+
+def _cell(column: str, text: str) -> str | float | list[Any]:
     if column in _NUMBERS:
         with contextlib.suppress(ValueError):
             return float(text)
     if text.startswith("[") and text.endswith("]"):
         with contextlib.suppress(ValueError, RecursionError):
             found = json.loads(text)
-            if all(isinstance(item, str) for item in found):
+            if not found or any(isinstance(item, str) for item in found):
                 return list(found)
     return text
 
@@ -264,6 +331,10 @@ def _object_items(text: _JsonText, place: str, name: str, at: _Position) -> Iter
     while separator == ",":
         key = text.value()
         text.take(":")
+        if key in record:
+            raise DataError(
+                f"{place}:{at.line}: the field {quoted(str(key), 40)!r} is there twice; keep one of them"
+            )
         if key == "data" and text.peek() == "[":
             streamed = True
             yield from _array_items(text, place, name, at)
@@ -284,7 +355,7 @@ class _JsonText:
         self._stream = stream
         self._place, self._at = place, at
         self._buffer, self._next = "", 0
-        self._decoder = json.JSONDecoder()
+        self._decoder = _DECODER
 
     def _more(self) -> bool:
         chunk = self._stream.read(_CHUNK)
@@ -325,6 +396,10 @@ class _JsonText:
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._buffer, self._next)
+            except RowError as error:
+                raise DataError(
+                    f"{self._place}:{self._at.line}: record {self._at.rows}: {error}"
+                ) from None
             except (RecursionError, ValueError) as error:
                 fault, is_deep = _not_json(error), isinstance(error, RecursionError)
             else:

@@ -14,9 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from llm_as_judge.data.answer_fields import read_aliases, read_spec, require_fitting
+from llm_as_judge.data.answer_fields import (
+    ANSWER_FIELDS,
+    misspelled,
+    read_aliases,
+    read_spec,
+    require_fitting,
+)
+from llm_as_judge.data.custom import ALL_FIELDS
 from llm_as_judge.data.golds import as_text, markers_of, read_golds, require_no_decimal_comma
-from llm_as_judge.data.rows import TABLES, RowError
+from llm_as_judge.data.rows import ARRAY, TABLES, RowError, json_row
 from llm_as_judge.data.tests import read_tests, tested_function
 from llm_as_judge.errors import DataError, OutputError
 from llm_as_judge.files import require_writable, write_text
@@ -41,6 +48,20 @@ _KINDS: Mapping[str, Domain] = {
 }
 """What a row may call its domain: a set with scores of its own stands for its domain, too."""
 _TEXT_FIELDS = ("question", "candidate", "context", "entry_point", "dataset", "setup_code")
+_FIELDS = (
+    *(
+        "id",
+        "domain",
+        "reference",
+        "candidate",
+        "options",
+        "tests",
+        "supporting_facts",
+        "predicted_facts",
+    ),
+    *_TEXT_FIELDS,
+    *ANSWER_FIELDS,
+)
 _TOLD = ("correct", "stage", "rule", "explanation", "score")
 _SHOWN = 20
 """Broken rows that are told; a file of another form has as many as it has lines."""
@@ -85,6 +106,8 @@ def read_answer(row: AnswerRow) -> Answer:
 
 
 def _answer(row: AnswerRow) -> Answer:
+    if told := misspelled(row, _FIELDS):
+        raise DataError(told)
     for key in ("id", "domain", "candidate"):
         if key not in row:
             raise DataError(f"no {key!r} (keys: {', '.join(sorted(row)) or 'none'})")
@@ -254,14 +277,17 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: {invalid_utf8(error.object, error.start)}") from None
-    return ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    found = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if found and found[0][1].lstrip().startswith("["):
+        raise DataError(f"{path}:{found[0][0]}: {ARRAY}")
+    return iter(found)
 
 
 def _object(line: str) -> AnswerRow:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"not JSON ({error})") from None
+        row = json_row(line)
+    except RowError as error:
+        raise DataError(str(error)) from None
     if not isinstance(row, dict):
         raise DataError(f"{type(row).__name__}, wanted an object")
     return row
@@ -272,6 +298,8 @@ def _from_own_task(row: AnswerRow, number: int) -> AnswerRow:
     rows; its id is that of its line where it has none."""
     if "problem" not in row or "question" in row:
         return row
+    if told := misspelled(row, (*ALL_FIELDS, *_FIELDS)):
+        raise DataError(told)
     gold = "tests" if row.get("type") == "code" else "reference"
     names = {"problem": "question", "answer": gold, "type": "domain", "solution": "reference"}
     return {"id": str(number), **{names.get(key, key): value for key, value in row.items()}}

@@ -18,7 +18,7 @@ from llm_as_judge.config.grading import RewardConfig
 from llm_as_judge.config.policy import SamplingConfig
 from llm_as_judge.evaluation.systems import check_base_model
 from llm_as_judge.policy.checkpoint import require_whole
-from llm_as_judge.renamed import with_new_keys
+from llm_as_judge.renamed import rules_named, with_new_keys
 from llm_as_judge.runs.judges import judges_of, unaudited_warning
 from typed_place import ended
 
@@ -37,6 +37,7 @@ def test_it_is_whole_small_and_can_be_evaluated() -> None:
 
 def test_it_was_trained_as_run_yaml_says() -> None:
     trained = with_new_keys(yaml.safe_load((ADAPTER / "config.yaml").read_text()))
+    trained["judge"] = rules_named(trained["judge"])
     reward = RewardConfig.model_validate(trained["reward"])  # kept with the short keys
     trained["reward"] = reward.model_dump(mode="json")
     sampling = SamplingConfig.model_validate(trained["sampling"])  # kept with a list of servers

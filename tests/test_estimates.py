@@ -1,4 +1,4 @@
-"""What scripts/estimates.py makes of lines that say how long a work still takes."""
+"""Estimates that scripts/estimates.py holds against the truth."""
 
 from __future__ import annotations
 

@@ -47,7 +47,13 @@ def _told_by_the_question(question: Question) -> Sequence[str]:
     if asked is None or not golds:
         return ()
     verb = _DID.get(asked["verb"].casefold(), asked["verb"])
-    return [f"{golds[0]} was {verb} by {asked['whom']}."]
+    both_ways = _BOTH_WAYS.search(question.problem.question)
+    active = (
+        []
+        if both_ways
+        else [f"{asked['whom'][:1].upper()}{asked['whom'][1:]} {asked['verb']} {golds[0]}."]
+    )
+    return [f"{golds[0]} was {verb} by {asked['whom']}.", *active]
 
 
 def _exchanged(question: Question, reply: str) -> Sequence[str]:

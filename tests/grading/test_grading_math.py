@@ -19,7 +19,7 @@ TABLES = {
     "What is the value?": r"""
 18 => 18 | $18.00 | 18 dollars | The answer is 18. | 9 + 9 = 18 | It is $18 in all.
 18 => Step one.⏎16 - 3 - 4 = 9⏎9 * 2 = 18⏎#### 18 | **Answer:** 18 | 6 * 3 = 18 | x = 18 | 18 = 18.0
-18 => 1.5 dozen = 18 !> 18 or 20 or 22 | not 18 | 18% | 18 thousand | 1 8 | 18⏎19⏎20
+18 => 1.5 dozen = 18 | 18, not 20 !> 20, not 18 | 20 - 2, not 18 | 18 or 20 or 22 | not 18 | 18% | 18 thousand | 1 8 | 18⏎19⏎20
 18 !> \boxed{18} or \boxed{20} | The answer is 17. The answer is 18. | either 18 or something else | 36/2
 18 !> 9 \cdot 2 | 18x | 118 | 18, 20 | None | : | Thought process:
 18 !> Let's solve this problem step by step. | Traceback (most recent call last): 18

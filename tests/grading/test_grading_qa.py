@@ -47,6 +47,11 @@ Henry VIII => henry viii
 """,
     ("squad2", "When did he die?"): "14 AD => 14 CE",
     ("hotpotqa", "Are both American?"): "yes => Yes, they are. !> no | yes and no\nno !> yes",
+    ("squad2", "How many eggs?"): """
+12 => 12, not 13 | 12 rather than 13 eggs. | 12 and not 120
+13 ?> 12, not 13
+3 ?> 5 - 2, not 3
+""",
 }
 
 

@@ -151,8 +151,8 @@ one, two => 2, 1
     "yes_no": r"""
 yes => Yes. | Yes, they are. !> no | yes and no ?> Yes, one of them is. | Yes, it is not.
 no => **No** | So no. | No, it can't. !> Yes, both are. ?> No, only the first one is. | No, they do.
-true => True
-false => No !> true
+true => True | Sure. | Of course! !> Certainly not. ?> ok so it may be
+false => No | Of course not. | Absolutely not! !> true | Definitely.
 yes !> False
 """,
 }

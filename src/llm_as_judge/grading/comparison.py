@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from llm_as_judge.grading.number import (
     FACTORS,
+    RATE,
     Quantity,
     count_numbers,
     is_written_as,
@@ -53,7 +54,6 @@ _ASKS_PERCENT = re.compile(r"(?<!\d)(?<!\d[ \\-])(?:percent|per cent|%)", re.IGN
 _QUALIFYING = frozenset(
     ["before", "excluding", "excl", "without", "net", "gross", "plus", "minus", "less", "short"]
 )
-_RATE = frozenset(["per", "a", "an", "each", "every"])
 _PER = re.compile(r"\s*/\s*|\sper\s", re.IGNORECASE)
 _PER_WHAT = re.compile(r"\s*/\s*|\s(?:per|an?|each|every)\s", re.IGNORECASE)
 _NOISE_DIGITS = 14
@@ -301,7 +301,7 @@ def _qualified(gold: Quantity, candidate: Quantity, question: str) -> str | None
     for at, word in enumerate(words):
         if word in _QUALIFYING and word not in known:
             return word
-        if word in _RATE and (words[at + 1] if at + 1 < len(words) else "") not in known:
+        if word in RATE and (words[at + 1] if at + 1 < len(words) else "") not in known:
             return word
     return None
 

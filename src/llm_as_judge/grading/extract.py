@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -125,9 +126,8 @@ def guard(candidate: str, golds: tuple[str, ...], question: str) -> str | None:
     bare = plain(candidate)
     if bare in {plain(gold) for gold in golds}:
         return None
-    if says_nothing(bare, golds) and not (
-        bare.split()[0] in _YES_NO and _YES_NO & {plain(gold) for gold in golds}
-    ):
+    of_two = any(plain(gold) in YES_NO for gold in golds)
+    if says_nothing(bare, golds) and not (of_two and {bare, bare.split()[0]} & YES_NO.keys()):
         return "guard.master_key"
     asked = plain(question)
     if asked.count(" ") >= 4 and bare in {asked, f"the question is {asked}"}:
@@ -144,7 +144,13 @@ def _speaks(text: str) -> bool:
     return any(char.isalnum() or char in "∅∞" for char in text)
 
 
-_YES_NO = frozenset(["yes", "no"])
+_SURELY = ("certainly", "definitely", "absolutely", "of course")
+YES_NO: Mapping[str, str] = {
+    **dict.fromkeys(("yes", "y", "yep", "yeah", "true", "sure", "yes of course", *_SURELY), "yes"),
+    **dict.fromkeys(("no", "n", "nope", "false", "not at all", "of course not"), "no"),
+    **{f"{word} not": "no" for word in _SURELY},
+}
+"""Whole replies to a question for yes or no, as :func:`plain` writes them."""
 
 
 def says_nothing(bare: str, golds: tuple[str, ...] = ()) -> bool:
@@ -160,8 +166,25 @@ def _opens_only(bare: str, golds: tuple[str, ...]) -> bool:
     return not wanted & set(bare.split())
 
 
+_DENIED_NUMBER = re.compile(
+    r"(?<=[\w)$%])(?:,\s*(?:and\s+)?not|\s+and\s+not|,?\s+(?:rather than|instead of))\s+"
+    r"(?P<number>[$€£]?\d(?:[\d.,:]*\d)?)(?:\s?%|\s+[a-z]+)?[.!]*$",
+    re.IGNORECASE,
+)
+
+
+def without_denied_number(text: str, golds: Sequence[str]) -> str:
+    """``12, not 13`` -> ``12``; what is denied may be no number of a gold."""
+    found = _DENIED_NUMBER.search(text)
+    if found is None or not re.search(r"\d", text[: found.start()]):
+        return text
+    denied = found["number"].strip("$€£")
+    return text if any(denied in gold for gold in golds) else text[: found.start()]
+
+
 def is_negated(text: str, golds: tuple[str, ...] = ()) -> bool:
-    return bool(_NEGATED.search(text)) and not any(_NEGATED.search(gold) for gold in golds)
+    denied = _NEGATED.search(text) and plain(text) not in YES_NO
+    return bool(denied) and not any(_NEGATED.search(gold) for gold in golds)
 
 
 def is_hedged(text: str, golds: tuple[str, ...] = ()) -> bool:

@@ -6,7 +6,12 @@ import re
 from fractions import Fraction
 
 from llm_as_judge.grading.comparison import asking_sentence
-from llm_as_judge.grading.extract import Declared, is_hedged, is_negated
+from llm_as_judge.grading.extract import (
+    Declared,
+    is_hedged,
+    is_negated,
+    without_denied_number,
+)
 from llm_as_judge.grading.latex import normalize
 from llm_as_judge.grading.number import (
     Quantity,
@@ -74,6 +79,7 @@ def final_expression(
         text = " ".join(lines) if r"\begin" in text else lines[-1] if lines else text
     if words(normalize(text)) == words(normalize(gold)) and gold_number is None:
         return text, None
+    text = without_denied_number(text, (gold,))
     if is_negated(text, (gold,)) and not is_range(parse_shape(normalize(text))):
         return "", verdict_of(False, "extract.negated", "the answer is negated")
     if is_hedged(text, (gold,)):

@@ -65,7 +65,8 @@ _MOST_DIGITS = 300
 _SILENT = frozenset(["of", "the", "total", "and", "altogether", "exactly"])
 """Words behind a number that leave it as it is."""
 
-_RATE = frozenset(["a", "an", "per", "each", "every"])
+RATE = frozenset(["a", "an", "per", "each", "every"])
+"""Words before what a rate is of: "5 a day"."""
 
 Form = Literal["integer", "decimal", "fraction", "words"]
 
@@ -259,7 +260,7 @@ def _split_unit(tail: str) -> tuple[str, str]:
     if words and words[0].casefold() == "in" and len(words) > 1:
         words = words[1:]  # "4 in total"; "4 in" alone may be inches
     words = [word for word in words if word.casefold().strip(".,") not in _SILENT]
-    if words and words[0].casefold() in _RATE and not read_unit(" ".join(words)):
+    if words and words[0].casefold() in RATE and not read_unit(" ".join(words)):
         return "", " ".join(["per", *words[1:]])  # "5 a day"
     for end in range(min(len(words), 5), 0, -1):
         if read_unit(" ".join(words[:end])):

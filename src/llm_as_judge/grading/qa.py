@@ -11,7 +11,7 @@ import re
 
 from llm_as_judge.grading.abstention import is_abstention
 from llm_as_judge.grading.comparison import Asked
-from llm_as_judge.grading.extract import declared_answer
+from llm_as_judge.grading.extract import declared_answer, without_denied_number
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.objects import is_object
 from llm_as_judge.grading.single_values import Comparison
@@ -46,7 +46,8 @@ _NOTATION = re.compile(r"roman|numeral|spell|written|digit", re.IGNORECASE)
 async def grade_qa(problem: Problem, answer: str) -> Verdict:
     """Verdict on a clean, guarded ``answer``; score is the official F1."""
     declared = declared_answer(answer, one_sentence=False)
-    text = _bare(declared.text)
+    text = _bare(without_denied_number(declared.text, problem.answers))
+    asked = Asked(problem.question, problem.domain, problem.spec)
     score = official_score(problem, text)
     if declared.fault is not None:
         return _verdict(False, "extract.several", f"several answers: {declared.shown}", 0.0)
@@ -55,10 +56,9 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
     if _is_equal(problem, text):
         kind: AnswerKind = "short_text" if all(map(is_short, problem.answers)) else "long_text"
         return _verdict(True, "qa.exact", "equal to a gold answer", 1.0, kind)
-    asked = Asked(problem.question, problem.domain, problem.spec)
     if problem.spec.grader is None and any(states(text, gold, asked) for gold in problem.answers):
         return _verdict(True, "qa.restated", "the question's words and a gold", 1.0, "short_text")
-    typed = _typed(problem, text) if problem.spec.grader != "exact" else None
+    typed = _typed(problem, text, asked) if problem.spec.grader != "exact" else None
     if typed is not None and typed.correct is not None:
         return _verdict(typed.correct, typed.rule, typed.why, float(typed.correct), typed.kind)
     if problem.spec.grader in ("exact", "typed"):
@@ -71,7 +71,7 @@ async def grade_qa(problem: Problem, answer: str) -> Verdict:
         return _verdict(False, broken, "not one answer", 0.0)
     if typed is not None:
         return _verdict(None, typed.rule, typed.why, score, typed.kind)
-    return _unequal(problem, text, score)
+    return _unequal(problem, text, asked, score)
 
 
 def _verdict(
@@ -98,9 +98,8 @@ def _bare(text: str) -> str:
     return text if FEET_AND_INCHES.fullmatch(text) else _DECORATION.sub("", text) or text
 
 
-def _typed(problem: Problem, text: str) -> Comparison | None:
+def _typed(problem: Problem, text: str, asked: Asked) -> Comparison | None:
     """Of the gold answers the one that decides: an equal value, else a doubt, else another value."""
-    asked = Asked(problem.question, problem.domain, problem.spec)
     found = [compare_values(gold, text, asked) for gold in problem.answers]
     compared = [one for one in found if one is not None]
     order = (True, None, False)
@@ -115,11 +114,10 @@ def _is_surname(gold: str, text: str, question: str) -> bool:
     return bool(re.search(r"\bwho(?:m|se)?\b", question, re.I)) and text.strip() == names[-1]
 
 
-def _unequal(problem: Problem, text: str, score: float) -> Verdict:
+def _unequal(problem: Problem, text: str, asked: Asked, score: float) -> Verdict:
     """What no rule decides, by what a judge would have to read."""
     if not any(map(is_short, problem.answers)):
         return _verdict(None, "qa.long_text", "the gold is a long text", score, "long_text")
-    asked = Asked(problem.question, problem.domain, problem.spec)
     if any(
         contains_words(text, gold) or any(equal_values_in(text, gold, asked))
         for gold in problem.answers

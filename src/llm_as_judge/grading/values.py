@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from llm_as_judge.grading.bounds import compare_bounds, compare_ranges
 from llm_as_judge.grading.comparison import Asked, asking_sentence
-from llm_as_judge.grading.extract import plain, says_nothing
+from llm_as_judge.grading.extract import YES_NO, plain, says_nothing
 from llm_as_judge.grading.number import parse_number
 from llm_as_judge.grading.restated import affirms, restates
 from llm_as_judge.grading.single_values import (
@@ -108,10 +108,6 @@ def _comparers(kind: AnswerKind | None) -> Sequence[Comparer]:
 
 
 # --------------------------------------------------------------------------------------- yes or no
-_YES_NO = {
-    **dict.fromkeys(("yes", "y", "yep", "yeah", "true"), "yes"),
-    **dict.fromkeys(("no", "n", "nope", "false"), "no"),
-}
 _CONCLUDES = re.compile(r"^(?:so|thus|hence|therefore)\b,?\s+", re.IGNORECASE)
 _OPPOSITE = {"yes": "no", "no": "yes"}
 _SENTENCE = 3
@@ -126,18 +122,18 @@ _SAID_AGAIN = re.compile(
 
 
 def _yes_no(gold: str, candidate: str, asked: Asked) -> Comparison | None:
-    wanted = _YES_NO.get(gold.casefold())
+    wanted = YES_NO.get(gold.casefold())
     if wanted is None:
         return None
     candidate = _CONCLUDES.sub("", candidate)
-    said = _YES_NO.get(candidate.casefold())
+    said = YES_NO.get(plain(candidate))
     if said is not None:
         return Comparison(said == wanted, "yes_no", "yes_no.word", f"says {said}")
     words = re.findall(r"[a-z]+", candidate.casefold())
-    if len(words) <= 4 and {"yes", "no"} <= set(map(_YES_NO.get, words)):
+    if len(words) <= 4 and {"yes", "no"} <= set(map(YES_NO.get, words)):
         return Comparison(False, "yes_no", "yes_no.both", "says both")
     first = _FIRST_WORD.match(candidate)
-    if first and _YES_NO[first[1].casefold()] == _OPPOSITE[wanted]:
+    if first and YES_NO[first[1].casefold()] == _OPPOSITE[wanted]:
         return Comparison(False, "yes_no", "yes_no.opposite", f"begins with {first[1]!r}")
     again = _SAID_AGAIN.match(candidate, first.end()) if first else None
     if again and (again[1] is not None) == (wanted == "no"):

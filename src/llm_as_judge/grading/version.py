@@ -12,7 +12,8 @@ CHANGES: Mapping[int, str] = {
     1: "rules for texts read words; accuracy left open answers out",
     2: "answers are compared as values of their kind, short texts exactly; accuracy is of all rows",
     3: "a sentence of the question's words is read; numbers of the question are no answers",
-    4: "a sentence names the unit or the time that is asked for; thousands that are asked for count",
+    4: "a sentence may have a pronoun, the unit or the time that is asked for; thousands that are asked for count; counts "
+    "have no other unit; the question's own quantity is no answer",
 }
 GRADING_VERSION = max(CHANGES)
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from llm_as_judge.data.answer_fields import require_fitting
 from llm_as_judge.data.custom import custom
 from llm_as_judge.data.files import decode_problem, encode_problem
 from llm_as_judge.data.rows import RawRow, RowError
 from llm_as_judge.errors import DataError
-from llm_as_judge.types import AnswerSpec, Problem
+from llm_as_judge.types import AnswerKind, AnswerSpec, Domain, Problem
 
 MATH = {"problem": "p", "answer": "12.50", "type": "math"}
 QA = {"problem": "p", "answer": "blue", "type": "qa"}
@@ -117,3 +118,48 @@ def test_a_problem_file_with_a_contradiction_is_refused_with_its_line(tmp_path: 
     line = json.dumps({**record, "spec": {"grader": "tests"}}).encode()
     with pytest.raises(DataError, match=r"mine\.jsonl:7: 'grader' is 'tests', which a qa row"):
         decode_problem(line, tmp_path / "mine.jsonl", 7)
+
+
+@pytest.mark.parametrize(
+    ("domain", "kind", "answer", "told"),
+    [
+        ("qa", "date", "red", "'answer' 'red' is no date"),
+        ("math", "date", "red", "'answer' 'red' is no date"),
+        ("qa", "date", "31.02.2020", "'answer' '31.02.2020' is no date"),
+        ("qa", "date", "29 February 2019", "is no date"),
+        ("qa", "time", "25:70", "'answer' '25:70' is no time of day"),
+        ("qa", "number", "two or three", "'answer' 'two or three' is no number"),
+        ("qa", "yes_no", "maybe", "is neither yes nor no"),
+    ],
+)
+def test_an_answer_that_is_no_value_of_its_kind_is_refused(
+    domain: Domain, kind: AnswerKind, answer: str, told: str
+) -> None:
+    with pytest.raises(RowError, match=told):
+        require_fitting(AnswerSpec(kind=kind), domain, [answer])
+
+
+@pytest.mark.parametrize(
+    ("domain", "kind", "answer"),
+    [
+        ("qa", "date", "29 February 2020"),
+        ("qa", "date", "44 BC"),
+        ("qa", "date", "Spring 1990"),
+        ("qa", "date", "02/28/2019"),
+        ("qa", "time", "noon"),
+        ("qa", "time", "06:00, 11:00"),
+        ("qa", "number", "a dozen"),
+        ("math", "number", "\\sqrt{2}"),
+        ("qa", "yes_no", "Yes, they do"),
+        ("qa", "short_text", "31.02.2020"),
+    ],
+)
+def test_an_answer_of_its_kind_passes(domain: Domain, kind: AnswerKind, answer: str) -> None:
+    require_fitting(AnswerSpec(kind=kind), domain, [answer])
+
+
+def test_an_answer_in_a_unit_of_something_else_is_refused() -> None:
+    with pytest.raises(RowError, match="'unit' is 's', but 'answer' '4 kg' is in 'kg'"):
+        require_fitting(AnswerSpec(unit="s"), "math", ["4 kg"])
+    for unit, answer in (("g", "4 kg"), ("kg", "4"), ("boxes", "4"), ("EUR", "5 €")):
+        require_fitting(AnswerSpec(unit=unit), "math", [answer])

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import calendar
 import contextlib
 import difflib
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from llm_as_judge.data.rows import RowError, texts
+from llm_as_judge.grading.comparison import Asked
+from llm_as_judge.grading.dates import Date, read_dates
+from llm_as_judge.grading.number import parse_number
+from llm_as_judge.grading.units import read_unit, same_dimensions
+from llm_as_judge.grading.values import compare_values
 from llm_as_judge.quoting import quoted
 from llm_as_judge.types import ANSWER_KINDS, GRADER_NAMES, AnswerSpec, Domain
 
@@ -65,6 +72,59 @@ def require_fitting(spec: AnswerSpec, domain: Domain, answers: Sequence[str]) ->
         if not any(character.isdigit() for character in answer):
             raise RowError(
                 f"'tolerance' is {spec.tolerance:g}, but 'answer' {answer!r} has no digit; leave it out"
+            )
+    for answer in answers:
+        _require_of_kind(answer, domain, spec)
+        _require_of_unit(answer, spec.unit)
+
+
+_NUMBERS = ("number", "quantity", "money", "percentage", "duration", "bound")
+_READ: Mapping[str, str] = {
+    **{kind: f"no {kind}" for kind in (*_NUMBERS, "date")},
+    "time": "no time of day",
+    "yes_no": "neither yes nor no",
+}
+"""Kinds whose values the rules read, and what another answer is."""
+_BEGINS_YES_NO = re.compile(r"\s*(?:yes|no|true|false)\b", re.IGNORECASE)
+_IN_FIGURES = re.compile(r"\d+([-./:])\d+(?:\1\d+)?")
+
+
+def _require_of_kind(answer: str, domain: Domain, spec: AnswerSpec) -> None:
+    """Refuses words, and a date or time in figures, that no reader of the kind reads. A number of mathematics may
+    be any expression."""
+    kind = spec.kind
+    if kind is None or kind not in _READ or (domain == "math" and kind in _NUMBERS):
+        return
+    read = compare_values(answer, answer, Asked("", domain, spec)) is not None
+    if kind == "date" and read and (dates := read_dates(answer)):
+        read = any(map(_is_in_calendar, dates))
+    elif kind == "yes_no":
+        read = read or _BEGINS_YES_NO.match(answer) is not None
+    elif any(char.isdigit() for char in answer):
+        read = read or kind not in ("date", "time") or not _IN_FIGURES.fullmatch(answer.strip())
+    if not read:
+        raise RowError(
+            f"'answer' {quoted(answer, 40)!r} is {_READ[kind]}; mend it, or leave 'kind' out"
+        )
+
+
+def _is_in_calendar(date: Date) -> bool:
+    if date.day is None or date.month is None:
+        return True
+    year = 2000 if date.year is None else date.year  # a leap year
+    return date.day <= calendar.monthrange(year if year > 0 else 2000, date.month)[1]
+
+
+def _require_of_unit(answer: str, unit: str) -> None:
+    """Refuses "4 kg" where the unit is "s"; what is no unit that is known may be a thing counted."""
+    wanted = read_unit(unit) if unit else ()
+    number = parse_number(answer) if wanted else None
+    if number and number.units:
+        pairs = itertools.product(number.units, wanted)
+        if not any(same_dimensions(one, other) for one, other in pairs):
+            raise RowError(
+                f"'unit' is {quoted(unit, 40)!r}, but 'answer' {quoted(answer, 40)!r} is in {number.unit!r}; "
+                "mend one of them, or leave 'unit' out"
             )
 
 

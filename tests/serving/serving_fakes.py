@@ -82,9 +82,10 @@ async def served(
     bench: Workbench,
     writer: Any,
     options: ServerOptions | None = None,
+    told: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[str]:
     """The address of a running server."""
-    app = make_app(Answerer(bench, writer), options or ServerOptions())
+    app = make_app(Answerer(bench, writer, told), options or ServerOptions())
     async with running(app) as address:
         yield address
 

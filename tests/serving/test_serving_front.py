@@ -205,7 +205,8 @@ async def test_a_thousand_half_sent_requests_and_four_hundred_bodies_disturb_nob
             process.wait(60)
     lines = (tmp_path / "log").read_text().splitlines()
     assert "Traceback" not in "\n".join(lines)
-    assert len(lines) < 20, lines
+    others = [line for line in lines if not line.startswith("answered  ")]
+    assert len(others) < 20, others
     assert process.returncode == 0
 
 

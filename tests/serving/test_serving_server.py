@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import re
 from typing import Any
 
 import httpx
@@ -68,6 +69,19 @@ async def test_the_official_client_gets_answer_usage_and_program(bench: Workbenc
     assert workflow["cost_usd"] is None  # the scripted model has no price
     assert names == ["llm-as-judge", "llm-as-judge:math", "llm-as-judge:qa", "llm-as-judge:code"]
     assert one.id == "llm-as-judge:math"
+
+
+async def test_a_line_tells_of_each_request_that_ended_and_nothing_of_its_text(
+    bench: Workbench,
+) -> None:
+    lines: list[str] = []
+    bench = with_executor(bench, scripted())
+    for source in (THREE_CALLS, BROKEN):
+        async with served(bench, TextWriter(source), told=lines.append) as url:
+            await asked(url)
+    ended = [re.sub(r"[1-9]\d+ tokens, \d+\.\d s", "T", line) for line in lines]
+    assert ended[0] == "answered  qa  3 calls, T"
+    assert re.fullmatch(r"no answer  qa  0 calls, 0 tokens, \d+\.\d s", ended[1])
 
 
 async def test_the_policy_is_told_the_budget_of_the_request(bench: Workbench) -> None:

@@ -52,4 +52,4 @@ def serve(
     def announce(url: str) -> None:
         note(f"serving  {url}  ({what}; executor {settings.executor.model})")
 
-    asyncio.run(run_server(writer, options, binding, announce=announce))
+    asyncio.run(run_server(writer, options, binding, announce=announce, told=note))

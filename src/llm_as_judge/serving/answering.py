@@ -121,11 +121,18 @@ class Answer:
 
 
 class Answerer:
-    """Answers requests; one for a server, shared by all of them, with nothing of any of them in it."""
+    """Answers requests; one for a server, shared by all of them, with nothing of any of them in it.
 
-    def __init__(self, bench: Workbench, writer: ProgramWriter) -> None:
+    Args:
+        told: told a line of each request that ended, with no text of it.
+    """
+
+    def __init__(
+        self, bench: Workbench, writer: ProgramWriter, told: Callable[[str], None] = lambda _: None
+    ) -> None:
         self._bench = bench
         self._writer = writer
+        self._told = told
 
     @property
     def budget(self) -> Budget | None:
@@ -140,16 +147,19 @@ class Answerer:
             RequestError: 422 the program gave no answer, or wanted more than the request's limits.
             EndpointError, SandboxError: ours.
         """
-        started = time.monotonic()
-        written = await self._writer.write(ask.problem, ask.temperature, ask.seed, ask.budget)
-        if on_program is not None:
-            on_program(written.program)
-        spent = Spent()
-        execution = await self._run(written.program, ask, spent)
-        if execution.status != "ok":
-            raise _no_answer(execution.status, execution.error)
-        took = time.monotonic() - started
-        return Answer(cut(execution.answer, ask.stop), written, spent, took)
+        started, spent, ended = time.monotonic(), Spent(), "no answer"
+        try:
+            written = await self._writer.write(ask.problem, ask.temperature, ask.seed, ask.budget)
+            if on_program is not None:
+                on_program(written.program)
+            execution = await self._run(written.program, ask, spent)
+            if execution.status != "ok":
+                raise _no_answer(execution.status, execution.error)
+            took, ended = time.monotonic() - started, "answered"
+            return Answer(cut(execution.answer, ask.stop), written, spent, took)
+        finally:
+            used = f"{spent.calls} calls, {spent.tokens} tokens, {time.monotonic() - started:.1f} s"
+            self._told(f"{ended}  {ask.problem.domain}  {used}")
 
     async def _run(self, program: Program, ask: Ask, spent: Spent) -> Execution:
         chat = MeteredChat(self._bench.executor, ask.limits, spent, ask.reply_tokens)

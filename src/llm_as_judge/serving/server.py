@@ -42,12 +42,14 @@ async def serve(
     binding: Binding,
     *,
     announce: Callable[[str], None] = lambda url: None,
+    told: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; requests that run then are finished first.
 
     Args:
         opening: opens where programs run, and what writes them; entered once the port is ours.
         announce: told the address, once requests are accepted.
+        told: told a line of each request that ended.
     Raises:
         ConfigError: open to the network without a key, or the port is taken.
         UserError: a model is missing.
@@ -56,7 +58,7 @@ async def serve(
     listener = _listen(binding)
     try:
         async with opening as (bench, writer):
-            app = make_app(Answerer(bench, writer), options)
+            app = make_app(Answerer(bench, writer, told), options)
             limits = replace(binding.front, connections=places(binding.front.connections))
             server = Server(app, Front(limits), binding.grace_s)
             port = listener.getsockname()[1]

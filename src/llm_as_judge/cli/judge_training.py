@@ -51,7 +51,6 @@ def train(
     rank: int,
     learning_rate: float,
     epochs: int,
-    share: float,
     precision: float,
     examples_only: bool,
 ) -> None:
@@ -60,8 +59,6 @@ def train(
     if examples_only:
         _make_examples(out, labeled, seed, limit)
         return
-    if share != 1 and start is None:
-        raise ConfigError(f"--share {share:g}: wanted --start, whose weights have the rest of it")
     options = LearnOptions(
         seed=seed, rank=rank, layers=layers, learning_rate=learning_rate, epochs=epochs
     )
@@ -75,7 +72,6 @@ def train(
                 labeled,
                 options,
                 limit=limit,
-                share=share,
                 precision=precision,
                 making=partial(view.show, _MAKING),
                 begun=partial(_begun, view),

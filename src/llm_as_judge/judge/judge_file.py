@@ -40,8 +40,6 @@ class JudgeFile(BaseModel):
     """Of the base model from the bottom; None = all."""
     start: str | None = None
     """SHA-256 of the judge that it went on from."""
-    share: float = 1.0
-    """Of the trained weights in the adapter; the rest is of that judge."""
     seed: int
     examples: Mapping[str, int]
     """How many it learned from, by kind."""

@@ -270,24 +270,17 @@ def load_state(folder: Path) -> SavedState:
     return SavedState(folder, state, tensors)
 
 
-def save_half(source: Path, target: Path, *, start: Path | None = None, share: float = 1.0) -> None:
+def save_half(source: Path, target: Path) -> None:
     """An adapter's weights in half precision; a tensor that does not fit into its range stays as it is.
 
-    Args:
-        start: weights of the same shapes; the mean with them is written.
-        share: of ``source`` in that mean. Source: Wortsman et al. 2022, "Robust fine-tuning of zero-shot models".
     Raises:
         OutputError: ``target`` cannot be written.
     """
     import numpy as np
     from safetensors.numpy import load_file, save_file
 
-    weights = load_file(source)
-    if start is not None:
-        before = {name: one.astype(np.float32) for name, one in load_file(start).items()}
-        weights = {name: share * one + (1 - share) * before[name] for name, one in weights.items()}
     with np.errstate(over="ignore"):
-        halves = {name: (one, one.astype(np.float16)) for name, one in weights.items()}
+        halves = {name: (one, one.astype(np.float16)) for name, one in load_file(source).items()}
     kept = {name: half if np.isfinite(half).all() else one for name, (one, half) in halves.items()}
     with output_errors(target):
         save_file(kept, target, metadata={"format": "pt"})

@@ -71,7 +71,6 @@ async def train_judge(
     options: LearnOptions,
     *,
     limit: int | None,
-    share: float = 1.0,
     precision: float = PRECISION,
     making: Counted,
     begun: Callable[[Sets, JudgeLearner], None],
@@ -82,7 +81,6 @@ async def train_judge(
 
     Args:
         limit: examples to learn from at most; None = all.
-        share: of the trained weights in the adapter that is kept; the rest is of the judge that it goes on from.
         making: called with (done, all) of the examples.
         begun: called with the examples before the first step.
         told: called after every step.
@@ -112,12 +110,11 @@ async def train_judge(
         told(report)
 
     learner.run(step)
-    _keep_adapter(root, place, share)
+    _keep_adapter(root, place.folder)
     made = JudgeFile(
         base=place.base,
         layers=options.layers,
         start=options.start,
-        share=share,
         seed=options.seed,
         examples=sets.counts,
         data_sha256=cases_sha256(cases),
@@ -148,12 +145,11 @@ def _new_policy(place: Place, options: LearnOptions) -> Policy:
     )
 
 
-def _keep_adapter(root: Path, place: Place, share: float) -> None:
-    folder, start = place.folder, place.start and place.start / WEIGHTS
+def _keep_adapter(root: Path, folder: Path) -> None:
     last = latest_checkpoint(root)
     if last is None:
         raise ModelError(f"{root}: no checkpoint; train the judge again")
-    save_half(last / WEIGHTS, folder / WEIGHTS, start=start, share=share)
+    save_half(last / WEIGHTS, folder / WEIGHTS)
     with output_errors(folder / CONFIG):
         shutil.copyfile(last / CONFIG, folder / CONFIG)
 

@@ -207,7 +207,7 @@ async def test_a_restated_gold_is_never_rejected_by_the_rules(
 @pytest.mark.parametrize(
     ("question", "gold", "right", "turned"),
     [
-        ("Who taught Plato?", "Socrates", (), ["Socrates was taught by Plato.", "Plato taught Socrates."]),
+        ("Who taught Plato?", "Socrates", (), ["Socrates was taught by Plato."]),
         ("Whom did Mora defeat?", "Venn", ("Mora defeated Venn.",), ["Venn defeated Mora.", "Mora was defeated by Venn."]),
         ("Mora was beaten by whom?", "Venn", ("Mora was beaten by Venn.",), ["Venn was beaten by Mora.", "Mora beat Venn."]),
         ("Whom did Mora marry?", "Venn", ("Mora married Venn.",), []),  # true both ways

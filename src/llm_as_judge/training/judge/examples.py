@@ -184,34 +184,6 @@ def _other_word(question: Question, rng: random.Random) -> Sequence[str]:
     return ()
 
 
-def _other_thing(question: Question, rng: random.Random) -> Sequence[str]:
-    """A right reply about something else: a name that the question has, too, is one of another question."""
-    asked = question.problem.question.casefold()
-    for reply, gold in question.holding(4 if question.names else 0):
-        places = [
-            at.span()
-            for at in re.finditer(r"(?<= )[A-Z][a-z]{2,}\b", reply)
-            if at.group().casefold() in asked and at.group() not in gold
-        ]
-        if places:
-            begin, end = rng.choice(places)
-            return [f"{reply[:begin]}{rng.choice(question.names)}{reply[end:]}"]
-    return ()
-
-
-_NOT_THIS = ("former", "next", "deputy", "second", "alleged", "other", "would-be", "wrong")
-
-
-def _not_this(question: Question, rng: random.Random) -> Sequence[str]:
-    """A right reply with a word before what is asked for that makes it another: "the former captain"."""
-    asked = {word for word in tokens(question.problem.question) if len(word) > 3}
-    for reply, gold in question.holding(4):
-        for at in re.finditer(r"\b[Tt]he (?=([a-z]{4,}))", reply):
-            if at[1] in asked and at[1] not in gold:
-                return [f"{reply[: at.end()]}{rng.choice(_NOT_THIS)} {reply[at.end() :]}"]
-    return ()
-
-
 _MONTH = "|".join(sorted(MONTHS))
 _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? (?P<one>{_MONTH})|(?P<two>{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?),? (?P<year>\d{{4}})",
@@ -270,8 +242,6 @@ WRITERS: Mapping[str, tuple[bool, Writer]] = {
     "turned round": (False, turned_round),
     "partly": (False, _partly),
     "other word": (False, _other_word),
-    "other thing": (False, _other_thing),
-    "not this": (False, _not_this),
     "less exact": (False, _less_exact),
     "part": (False, _part),
     "attack": (False, _attack),

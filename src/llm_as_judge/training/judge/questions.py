@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -34,8 +33,6 @@ class Question:
     """The gold with one word from the gold of another question."""
     options: tuple[str, ...] = ()
     """The other options of a multiple choice."""
-    names: tuple[str, ...] = ()
-    """Words with a capital letter, of other questions."""
 
     @property
     def gold(self) -> str:
@@ -70,8 +67,7 @@ def questions_of(cases: Sequence[Case], rng: random.Random) -> list[Question]:
         others = _others(problem, problems, rng)
         near = _near(problem, problems, rng)
         right, wrong = ((_replies(group, label) if not options else ()) for label in (True, False))
-        names = _names(problem, problems, rng)
-        found.append(Question(problem, right, (*wrong, *options, *others), near, options, names))
+        found.append(Question(problem, right, (*wrong, *options, *others), near, options))
     return found
 
 
@@ -120,15 +116,6 @@ def _near(problem: Problem, problems: Sequence[Problem], rng: random.Random) -> 
     crossed = [text for p in drawn for text in crossed_golds(problem.answers[0], p.answers[0])]
     apart = [text for text in crossed if normalize_answer(text) not in own]
     return tuple(dict.fromkeys(apart))[:_FEW]
-
-
-_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b")
-
-
-def _names(problem: Problem, problems: Sequence[Problem], rng: random.Random) -> tuple[str, ...]:
-    own = f"{problem.question} {' '.join(problem.answers)}".casefold()
-    drawn = [name for p in _drawn(problem, problems, rng, 8) for name in _NAME.findall(p.question)]
-    return tuple(name for name in dict.fromkeys(drawn) if name.casefold() not in own)[:_FEW]
 
 
 def _drawn(

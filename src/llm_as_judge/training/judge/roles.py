@@ -47,13 +47,7 @@ def _told_by_the_question(question: Question) -> Sequence[str]:
     if asked is None or not golds:
         return ()
     verb = _DID.get(asked["verb"].casefold(), asked["verb"])
-    both_ways = _BOTH_WAYS.search(question.problem.question)
-    active = (
-        []
-        if both_ways
-        else [f"{asked['whom'][:1].upper()}{asked['whom'][1:]} {asked['verb']} {golds[0]}."]
-    )
-    return [f"{golds[0]} was {verb} by {asked['whom']}.", *active]
+    return [f"{golds[0]} was {verb} by {asked['whom']}."]
 
 
 def _exchanged(question: Question, reply: str) -> Sequence[str]:

@@ -34,7 +34,6 @@ from llm_as_judge.training.judge.sources import (
     problems_of,
     replies_of,
 )
-from llm_as_judge.training.judge.statements import statements
 from llm_as_judge.types import Verdict
 
 CALIBRATION_SHARE = 0.25
@@ -211,7 +210,7 @@ async def split_sets(
     replies = [case for case in sides[False] if case.category == REPLY]
     have_labels = {case.problem.domain for case in rows}
     without = [case for case in sides[True] if case.problem.domain not in have_labels]
-    made = [*_made(sides[False], seed), *_statements(seed, calibration=False)]
+    made = _made(sides[False], seed)
     draw = _Draw([*people[False], *replies, *made], rules, random.Random(seed), told)
     chosen = await draw.balanced(limit)
     also = _some(_made(without, seed + 1), seed)
@@ -238,8 +237,7 @@ def source_name(case: Case) -> str:
 
 async def made_wrong(cases: Sequence[Case], rules: Judge, seed: int) -> list[Graded]:
     """Wrong answers made of these questions that the rules leave open, a seeded sample: they bound thresholds."""
-    made = [*_made(cases, seed), *_statements(seed, calibration=True)]
-    made = _some([case for case in made if not case.correct], seed)
+    made = _some([case for case in _made(cases, seed) if not case.correct], seed)
     reaching = [graded for graded in await graded_by_rules(made, rules) if graded.open]
     return reaching[:MOST_MADE]
 
@@ -252,11 +250,6 @@ def _some(made: Sequence[Case], seed: int) -> list[Case]:
 def _made(cases: Sequence[Case], seed: int) -> list[Case]:
     rng = random.Random(seed)
     return free_examples(questions_of(cases, rng), rng)
-
-
-def _statements(seed: int, *, calibration: bool) -> list[Case]:
-    told = statements(random.Random(seed))
-    return [case for case in told if is_for_calibration(case, seed) is calibration]
 
 
 async def graded_by_rules(cases: Sequence[Case], rules: Judge) -> list[Graded]:

@@ -14,6 +14,7 @@ CHANGES: Mapping[int, str] = {
     3: "a sentence of the question's words is read; numbers of the question are no answers",
     4: "a sentence may have a pronoun, the unit or the time that is asked for; thousands that are asked for count; counts "
     "have no other unit; the question's own quantity is no answer",
+    5: "'sure' and 'of course not' answer yes or no; a number denied behind the answer is read over",
 }
 GRADING_VERSION = max(CHANGES)
 

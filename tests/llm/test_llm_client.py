@@ -79,6 +79,29 @@ async def test_a_server_that_was_started_again_is_asked_the_same_once_more() -> 
     assert told == []  # there was a server
 
 
+async def test_a_call_under_way_when_its_chat_is_closed_is_not_tried_again() -> None:
+    arrived, closed, asked = asyncio.Event(), asyncio.Event(), 0
+
+    async def gone(request: httpx.Request) -> httpx.Response:
+        nonlocal asked
+        asked += 1
+        arrived.set()
+        await closed.wait()
+        raise httpx.ReadError("gone")
+
+    async def revive(began: float) -> bool:
+        raise AssertionError("a closed chat starts no server")
+
+    chat = chat_over(gone, revive=revive)
+    call = asyncio.create_task(chat.chat(ask()))
+    await arrived.wait()
+    await chat.aclose()
+    closed.set()
+    with pytest.raises(EndpointError):
+        await call
+    assert asked == 1
+
+
 async def test_a_reply_cut_off_in_its_thoughts_is_tried_again_with_more_tokens() -> None:
     script = Script(says(None, "length"), says("<think>so", "length"), says("4"))
     chat = chat_over(script)

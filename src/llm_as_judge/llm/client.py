@@ -115,6 +115,7 @@ class OpenAIChat:
             transport=transport,
         )
         self._revive = revive
+        self._closings = 0
         self._key_variable = key_variable
         self._jitter = random.Random(0)
         self._requests = _rate(self.limits.requests_per_minute)
@@ -193,7 +194,7 @@ class OpenAIChat:
     async def _ask(self, request: ChatRequest, wanted: int) -> list[ChatReply]:
         """Up to ``wanted`` draws; none, where several were wanted and the endpoint refused them."""
         self._connection.bind(self._described())
-        extra_tokens, attempt = self.limits.thinking_tokens, 0
+        extra_tokens, attempt, closings = self.limits.thinking_tokens, 0, self._closings
         count_each = wanted > 1 and self._counts_each
         for number in itertools.count(1):  # a try that does not count as a retry is one, too
             began = time.monotonic()
@@ -212,6 +213,8 @@ class OpenAIChat:
                 replies, seconds = await self._attempt(request, body, number)
                 return [self._reply(request, reply, seconds, number, wanted) for reply in replies]
             except ReplyError as problem:
+                if self._closings != closings:  # nobody waits for it
+                    raise self._give_up(problem, number) from None
                 if self._leave_out(problem, body):
                     continue
                 if self._revive and problem.kind in _NO_SERVER and await self._revive(began):
@@ -385,7 +388,8 @@ class OpenAIChat:
 
     # ----------------------------------------------------------------------------------- lifetime
     async def aclose(self) -> None:
-        """Close what the running loop has opened."""
+        """Close what the running loop has opened; a call that is under way is not tried again."""
+        self._closings += 1
         await self._connection.aclose()
 
     def opened(self) -> AbstractAsyncContextManager[OpenAIChat]:

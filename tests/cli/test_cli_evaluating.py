@@ -91,6 +91,20 @@ def test_a_dry_run_warns_of_the_budget_and_refuses_a_model_that_is_not_there(
     assert "estimate" not in said
 
 
+def test_what_was_asked_before_counts_for_the_budget(verb: Verbs, folder: Path) -> None:
+    def asked() -> int:
+        (bill,) = (folder / "results" / "evaluation" / "direct").glob("*/ledger.json")
+        return int(json.loads(bill.read_text())["total"]["attempts"])
+
+    limited = (*DIRECT, "--set", "budget.calls=2")
+    for _ in range(2):  # the second time it asks nothing more
+        code, _, err = verb(*limited)
+        assert (code, asked()) == (2, 2), err
+        assert "2 of 2 calls used" in err
+    verb.done(*DIRECT, "--set", "budget.calls=5")
+    assert asked() == 5
+
+
 def test_a_dry_run_names_the_checkpoint_that_it_would_take(verb: Verbs) -> None:
     step = Path("checkpoints/qwen25-coder-0.5b/grpo_mixed/step_3")
     shutil.copytree(ROOT / "examples" / "adaptive" / "adapter", step)

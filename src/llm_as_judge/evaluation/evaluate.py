@@ -100,6 +100,7 @@ async def run_evaluation(
         async def env(wanted: Mapping[RunKey, tuple[Problem, int]], keep: Keep) -> None:
             async with system.open(record.config) as opened:
                 record.saw(opened.isolation)
+                opened.ledger.total.add(record.ledger().total)  # it counts for the budget, too
 
                 def told(rollout: Rollout) -> None:
                     if rollout.verdict is None and rollout.failure is None:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from llm_as_judge.assembly import (
@@ -28,6 +28,7 @@ from llm_as_judge.config.names import file_label
 from llm_as_judge.errors import ConfigError, ModelError
 from llm_as_judge.files import read_json
 from llm_as_judge.interruptible import in_thread
+from llm_as_judge.llm.ledger import Ledger
 from llm_as_judge.llm.pool import Pool
 from llm_as_judge.policy.backends import sampler_backend
 from llm_as_judge.policy.checkpoint import EXPERIENCE
@@ -61,6 +62,8 @@ class Opened:
     attempt: Attempt
     isolation: IsolationReport
     """What was seen to hold where its programs run."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """Of its calls: its budget is that of the run."""
 
 
 class EvaluatedSystem(ABC):
@@ -130,7 +133,7 @@ class PolicySystem(EvaluatedSystem):
             )
 
     @asynccontextmanager
-    async def _runner(self, config: Config) -> AsyncIterator[tuple[RolloutRunner, IsolationReport]]:
+    async def _runner(self, config: Config) -> AsyncIterator[tuple[RolloutRunner, Workbench]]:
         """In a replay neither the policy nor the executor is started."""
         policy = {"base": config.policy.name, **self.identity()}
         form = config.sampling.form
@@ -139,18 +142,18 @@ class PolicySystem(EvaluatedSystem):
                 sampler = RecordedSampler(None, _recording(bench), policy)
                 memory = await in_thread(open_memory, config, self.adapter)
                 prompt = policy_prompt(config, memory=memory)
-                yield rollout_runner(bench, prompt, sampler, form), bench.work.isolation
+                yield rollout_runner(bench, prompt, sampler, form), bench
             return
         async with open_system(config, adapter=self.adapter) as system:
             runner, bench = system.runner, system.bench
             if config.calls.mode == "record":
                 sampler = RecordedSampler(system.sampler, _recording(bench), policy)
                 runner = rollout_runner(bench, system.prompt, sampler, form)
-            yield runner, bench.work.isolation
+            yield runner, bench
 
     @asynccontextmanager
     async def open(self, config: Config) -> AsyncIterator[Opened]:
-        async with self._runner(config) as (runner, isolation):
+        async with self._runner(config) as (runner, bench):
 
             async def attempt(wanted: Sequence[tuple[Problem, int]], keep: Keep) -> None:
                 pairs = {(problem.id, index) for problem, index in wanted}
@@ -171,7 +174,7 @@ class PolicySystem(EvaluatedSystem):
                             if (rollout.problem_id, rollout.index) in pairs:
                                 keep(rollout)
 
-            yield Opened(attempt, isolation)
+            yield Opened(attempt, bench.work.isolation, bench.ledger)
 
 
 def _recording(bench: Workbench) -> Pool:
@@ -265,7 +268,7 @@ class ProgramSystem(EvaluatedSystem):
                             if event.ended:
                                 keep(replace(event.rollout, index=number))
 
-            yield Opened(attempt, bench.work.isolation)
+            yield Opened(attempt, bench.work.isolation, bench.ledger)
 
 
 def _digest(data: bytes) -> str:

@@ -317,7 +317,8 @@ def _compare_units(gold: Quantity, candidate: Quantity, asked: Asked) -> Decisio
     if not (gold.unit and candidate.unit) or gold.thing == candidate.thing:
         return decided
     if wanted or found or decided[0]:
-        return None, "number.unknown_unit", f"{gold.unit!r} or {candidate.unit!r} is no known unit"
+        unknown = [repr(one.unit) for one in (gold, candidate) if not one.units]
+        return None, "number.unknown_unit", f"no known unit: {' and '.join(unknown)}"
     return decided
 
 
@@ -330,6 +331,7 @@ def _compare_known(
 ) -> Decision:
     """Both units are known: of one dimension the values are compared, else the answer is another thing."""
     doubt: Decision | None = None
+    decided: Decision = False, "number.different", "another value"
     shared = [(mine, its) for mine in wanted for its in found if same_dimensions(mine, its)]
     if not shared:
         if candidate.unit and candidate.unit == gold.unit.replace("°", "").strip():
@@ -358,11 +360,7 @@ def _compare_known(
         far = abs(value - gold.value) > _CALENDAR_SLACK * abs(gold.value)
         if mine.calendar != its.calendar and not far:
             doubt = (None, "number.calendar", "months and years vary in days")
-    return doubt or (
-        False,
-        "number.different",
-        f"wanted {gold.unit or asked.spec.unit}, found {candidate.unit}",
-    )
+    return doubt or decided
 
 
 _PERIODS = {

@@ -158,7 +158,8 @@ class Answerer:
             took, ended = time.monotonic() - started, "answered"
             return Answer(cut(execution.answer, ask.stop), written, spent, took)
         finally:
-            used = f"{spent.calls} calls, {spent.tokens} tokens, {time.monotonic() - started:.1f} s"
+            calls = "1 call" if spent.calls == 1 else f"{spent.calls} calls"
+            used = f"{calls}, {spent.tokens} tokens, {time.monotonic() - started:.1f} s"
             self._told(f"{ended}  {ask.problem.domain}  {used}")
 
     async def _run(self, program: Program, ask: Ask, spent: Spent) -> Execution:

@@ -1,4 +1,4 @@
-"""The ``grade`` verb's library side: JSONL rows in, verdicts out, in their order.
+"""Rows of ``grade``: JSONL in, verdicts out, in their order.
 
 docs/grading.md describes the rows; :func:`read_answer` is what reads one.
 """
